@@ -50,17 +50,19 @@ def request(name, body, *, seed=1, seconds=5.0, **options):
     return Request(name, f"def {name}(student):\n{indent(lines, '    ')}", seed, seconds, **options)
 
 
-def look(zygote, cells, *, limits=QUICK, stubs=None, handed_out=(), **requests):
+def look(zygote, cells, *, limits=QUICK, stubs=None, handed_out=(), questions=None, **requests):
     """Observe cells (a text or several), some of them perhaps as they were handed out.
 
     `requests` gives for each function a request, several, or the expression that the one request of the
-    function's name returns. Stubs take no argument where none are given.
+    function's name returns. Stubs take no argument where none are given. `questions` has the ids
+    of functions.
     """
     cells = [cells] if isinstance(cells, str) else cells
     numbered = [Cell(number, cell) for number, cell in enumerate(cells, start=1)]
     asked = {name: _requests(name, given) for name, given in requests.items()}
     stubs = {name: f"def {name}():\n    ..." for name in asked} | (stubs or {})
-    return Seen(observe(zygote, numbered, ObservationPlan(stubs, asked, tuple(handed_out)), limits))
+    plan = ObservationPlan(stubs, asked, tuple(handed_out), questions or {})
+    return Seen(observe(zygote, numbered, plan, limits))
 
 
 def _requests(name, given):

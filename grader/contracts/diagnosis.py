@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from grader.contracts.finding import Finding, Kind, Place, diagnosis_and_hint
-from grader.sandbox.facts import Raised, Rebound
+from grader.sandbox.facts import Raised
 from grader.text import capital, printable, quoted
 
 _MAX_TEXT = 200
@@ -155,10 +155,6 @@ _NO_NAME = (
 )
 
 
-#: What Python calls some kinds of values, in the words of students.
-_KINDS = {"type": "class", "builtin_function_or_method": "function"}
-
-
 def diagnose(error: Raised) -> str:
     """One sentence on what an error means, with its class, its place and the start of its own text."""
     if "MemoryError" in error.types:
@@ -174,7 +170,7 @@ def diagnose(error: Raised) -> str:
         event = f"what your code returned could not be used as the exercise says: {text}"
     if needs_gpu:
         return f"{event}. {_NO_GPU}"
-    meaning = rebinding(error.rebound) if error.rebound else meaning_of(error)
+    meaning = meaning_of(error)
     sentence = f"{event} — {meaning}" if meaning else event
     return sentence if sentence.endswith(("?", "!")) else f"{sentence}."
 
@@ -210,22 +206,6 @@ def _place(error: Raised) -> str:
     if error.function:
         return f"in {printable(error.function)} (code {error.cell})"
     return f"in code {error.where}"
-
-
-def rebinding(rebound: Rebound) -> str:
-    """A clause: which cell rebound which name of another cell."""
-    origin = f"came from code cell {rebound.given} as" if rebound.given is not None else "is Python's name of"
-    line = "" if rebound.line is None else f", line {rebound.line},"
-    new = "another one" if rebound.was == rebound.now else _kind(rebound.now)
-    change = f"has made it {new}" if rebound.now else "has deleted it"
-    was = f"`{printable(rebound.name)}` {origin} {_kind(rebound.was)}"
-    return f"{was}, but code cell {rebound.cell}{line} {change}"
-
-
-def _kind(kind: str) -> str:
-    if kind == "NoneType":
-        return "None"
-    return with_article(printable(_KINDS.get(kind, kind)))
 
 
 def with_article(noun: str) -> str:
@@ -264,7 +244,7 @@ def _fragment(error: Raised) -> str:
 
 def _needs_gpu(error: Raised) -> bool:
     """Whether torch raised an error because there is no such device as a line of the student's asks for."""
-    if error.rebound or any(fragment in error.text for fragment in (*_DIAGNOSES, *_OTHER_DEVICE_ERRORS)):
+    if any(fragment in error.text for fragment in (*_DIAGNOSES, *_OTHER_DEVICE_ERRORS)):
         return False
     if any(fragment in error.text for fragment in _WITHOUT_GPU):
         return True

@@ -96,7 +96,8 @@ class Rubric:
         return ObservationPlan(
             stubs={question.function: question.stub for question in questions},
             requests={function: tuple(requests) for function, requests in planned.items()},
-            handed_out=() if only else self.handed_out,  # a notebook for a question has only its cells
+            demonstrations=() if only else self.handed_out,  # a notebook for a question has only its cells
+            questions={question.function: question.id for question in questions},
         )
 
     def _request(self, code: WorkerCode, seed: int, *, expected: bool) -> Request:

@@ -19,6 +19,7 @@ _IMPORT = re.compile(r"(?:from\s+\S+\s+)?import\s(.*)")
 _EQUALS = re.compile(r"(?<![=!<>:+\-*/%@&|^])=(?!=)")  # an assignment, which neither compares nor adds
 _NO_TARGET = re.compile(r"[^\w\s,*]")
 
+_CHECK = re.compile(r"""(?m)^grader\.check\([ \t]*+["'](\w++)["']""")
 _MARGIN = re.compile(r"(?m)\s*?^([ \t]++)")
 _TIME_MAGIC = re.compile(r"(?m)^([ \t]*+)%time[ \t]++(?=\S)")
 _MAGIC_LINE = re.compile(r"(?m)^([ \t]*+)(?:[%!?;,/].*|[\w.]*+\?++[ \t]*+)$")
@@ -49,6 +50,11 @@ def functions_and_classes(source: str) -> list[str]:
     """The functions and classes that a cell defines at its margin, in order; none if it does not parse."""
     tree = _parsed(source)
     return [node.name for node in tree.body if isinstance(node, _FUNCTION_OR_CLASS)] if tree else []
+
+
+def questions_checked(source: str) -> set[str]:
+    """The ids of the questions that a cell checks at its left margin, as in ``grader.check("q1")``."""
+    return {*_CHECK.findall(source)}
 
 
 def _parsed(source: str) -> ast.Module | None:

@@ -36,7 +36,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 
 from .audit import expect, notice
 from .errors import printable, remember_source
-from .names import POSTPONED, Bindings, Sources, answer_status, text_of
+from .names import POSTPONED, NameHistory, Sources, answer_status, text_of
 from .opaque import opaque, sealed
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
@@ -111,29 +111,52 @@ class Notebook:
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins, "__doc__": None}
-        self.bindings = Bindings(self.names)
+        self.history = NameHistory(self.names)
         self.sources: Sources = {}
         self.cell = "cell"  # that runs, as a student knows it
         self.skipped: list[Skipped] = []  # in the cell that ran last
         self._flags = _FLAGS
         self._stubs: Mapping[str, str] = {}
+        self._checks: Mapping[str, Collection[int]] = {}
+        self._seen_by: dict[str, dict[str, Any]] = {}  # once all cells have run: the names, by the answer
 
     def live_in(self, names: dict[str, Any]) -> None:
         """Before the first cell: make this the dictionary of the notebook's names."""
         names.update(self.names)
-        self.names, self.bindings = names, Bindings(names)
+        self.names, self.history = names, NameHistory(names)
 
-    def put_back(self, names: Mapping[str, Any]) -> None:
-        """Make the names what they were when this copy was made; the objects stay as they are."""
+    def set_assignment(
+        self,
+        demonstrations: Collection[str],
+        stubs: Mapping[str, str],
+        checks: Mapping[str, Collection[int]],
+    ) -> None:
+        """Before the first cell: say what the assignment is.
+
+        Args:
+            demonstrations: the sources of the cells as students got them, besides starter code.
+            stubs: the starter code of each answer, by its name; empty where it is unknown.
+            checks: the numbers of the cells that check it.
+        """
+        compile_course(source for source in demonstrations if source not in _course)
+        known = (_course[source].does for source in demonstrations if source in _course)
+        self.history.demonstrations = frozenset(known)
+        self._stubs, self._checks = stubs, checks
+
+    def survey(self) -> dict[str, str]:
+        """Once all cells have run: whether each answer is ``answered``, ``untouched`` or ``missing``."""
+        self._seen_by = {name: self.history.seen_by(name, self._checks[name]) for name in self._stubs}
+        return {
+            name: answer_status(stub, name, self._seen_by[name], self.sources)
+            for name, stub in self._stubs.items()
+        }
+
+    def show(self, answer: str) -> None:
+        """After the survey: make the names what this answer sees; the objects stay as they are."""
+        names = self._seen_by[answer]
         for name in self.names.keys() - names.keys():
             del self.names[name]
         self.names.update((n, value) for n, value in names.items() if self.names.get(n) is not value)
-
-    def begin(self, handed_out: Collection[str], stubs: Mapping[str, str]) -> None:
-        """Before the first cell: take the sources of the cells as handed out, and the stubs by name."""
-        compile_course(source for source in handed_out if source not in _course)
-        self.bindings.begin(_course[source].does for source in handed_out if source in _course)
-        self._stubs = stubs
 
     def run(self, number: int, source: str, seconds: float) -> BaseException | None:
         """Run a cell; returns what it raised, or None. When time is up, it raises CellTimeout in the cell."""
@@ -159,7 +182,7 @@ class Notebook:
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)  # inspect.getsource
         code = _compiled(text, file, self._flags) if known is None else _in_file(known.code, file)
         does = text_of(code) if known is None else known.does
-        self.bindings.run(code, does, lambda: self._run(code, text, file))
+        self.history.run(code, does, lambda: self._run(code, text, file))
 
     def _run(self, code: types.CodeType, text: str, file: str) -> None:
         """Run the code of a text, and what may run below an error; raises that error."""
@@ -214,7 +237,7 @@ class Notebook:
         stubs = self._stubs
         return [
             name
-            for name in self.bindings.own_names()
+            for name in self.history.own_names()
             if name not in stubs or answer_status(stubs[name], name, self.names, self.sources) != "untouched"
         ]
 

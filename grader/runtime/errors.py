@@ -1,15 +1,10 @@
-"""Exceptions as facts: classes, text, place and cause, read past whatever a student's class overrides."""
+"""Exceptions as facts: classes, text and place, read past whatever a student's class overrides."""
 
 from __future__ import annotations
 
 import builtins
-import dis
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from types import CodeType, FrameType, TracebackType
+from types import FrameType, TracebackType
 from typing import Any
-
-from .names import Binding, Bindings, cell_of, kind_of
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
@@ -108,80 +103,3 @@ def class_name(kind: type) -> str:
 def printable(text: str) -> str:
     """Text that survives UTF-8 on the wire."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-
-
-# Errors whose cause is that a cell took a name from another cell.
-
-_BINDING = {"STORE_NAME", "STORE_GLOBAL", "DELETE_NAME", "DELETE_GLOBAL"}
-_LOADING = {"LOAD_NAME", "LOAD_GLOBAL"}
-_python = dict(vars(builtins))
-_MISSING = object()
-
-
-def rebound(error: BaseException, bindings: Bindings, names: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The name that caused an error because a cell took it from another: the fields of ``Rebound``."""
-    with suppress(Exception):  # whatever a student's objects do: it is only a remark
-        for name in _suspects(error, names):
-            rebinding = _rebinding(name, bindings.of(name))
-            if rebinding and (rebinding["was"] != rebinding["now"] or _complains_of(name, error)):
-                return rebinding
-    return None
-
-
-def _suspects(error: BaseException, names: Mapping[str, Any]) -> Iterator[str]:
-    """Names that may be the cause: the missing name, or those on the line that failed."""
-    trace = innermost(error)
-    if type(error) is NameError:
-        yield str(error.name)
-    elif type(error) is AttributeError and trace:
-        yield from (n for n in trace.tb_frame.f_code.co_names if names.get(n, _MISSING) is error.obj)
-    elif type(error) is TypeError and trace:
-        text = error_text(error)
-        for name in _loaded(trace.tb_frame.f_code, trace.tb_lasti):
-            if name in names and (f"'{kind_of(names[name])}'" in text or _complains_of(name, error)):
-                yield name
-
-
-def _complains_of(name: str, error: BaseException) -> bool:
-    """Whether Python says that a function of this name was not called as it is defined."""
-    return error_text(error).startswith(f"{name}()")
-
-
-def _loaded(code: CodeType, instruction: int) -> Iterator[str]:
-    """The global names in the expression that an instruction belongs to."""
-    spans = list(code.co_positions())
-    first, last, begin, end = spans[instruction // 2]
-    for operation in dis.get_instructions(code):
-        at = operation.positions
-        if operation.opname not in _LOADING or at is None or None in (at.lineno, at.end_lineno, first, last):
-            continue
-        if (first, begin) <= (at.lineno, at.col_offset) and (at.end_lineno, at.end_col_offset) <= (last, end):
-            yield operation.argval
-
-
-def _rebinding(name: str, history: list[Binding]) -> dict[str, Any] | None:
-    if not history or not history[-1].is_own:
-        return None
-    taker = history[-1]
-    before = next((b for b in reversed(history) if b.kind and b.code is not taker.code), None)
-    was = before.kind if before else kind_of(_python[name]) if name in _python else None
-    if was is None:
-        return None
-    return {
-        "name": name[:100],
-        "was": was,
-        "given": cell_of(before.code.co_filename) if before else None,
-        "now": taker.kind,
-        "cell": cell_of(taker.code.co_filename),
-        "line": _line_of(name, taker.code),
-    }
-
-
-def _line_of(name: str, code: CodeType) -> int | None:
-    """Where a cell binds a name for the last time."""
-    lines = [
-        operation.positions.lineno
-        for operation in dis.get_instructions(code)
-        if operation.opname in _BINDING and operation.argval == name and operation.positions
-    ]
-    return lines[-1] if lines else None

@@ -1,8 +1,9 @@
 """A notebook's names: which cells gave them their values, and which of them are answers.
 
 Demonstrations have loops and variables called ``step``, ``loss`` or ``state``, and so have students' cells.
-What a cell that is still as it was handed out takes from a student's cell is kept, and put back once all
-cells have run. Between cells a notebook is what it is in Jupyter.
+So an answer sees what the notebook had computed when its ``grader.check`` cell ran, and what students' cells
+did to names below that. What unchanged cells of the course did to names below it, the answer does not see.
+Between cells a notebook is what it is in Jupyter.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import ast
 import builtins
 import dis
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from . import identity
 
@@ -30,92 +31,89 @@ POSTPONED = __future__.annotations.compiler_flag
 Sources = dict[str, str]
 
 
-class Binding(NamedTuple):
-    """A cell (its code) that gave a name a value of a class, ``kind``; empty where it deleted the name."""
-
-    code: types.CodeType
-    kind: str
-    is_own: bool
+_MISSING = object()
 
 
-class Bindings:
-    """The bindings of a notebook."""
+class NameHistory:
+    """The cells that gave a notebook's names their values.
 
-    def __init__(self, names: dict[str, Any]) -> None:
-        self._names = names
-        self._handed_out: frozenset[str] = frozenset()
+    Attributes:
+        demonstrations: the cells as students got them, besides starter code, as ``text_of`` gives them.
+    """
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self._values = values
+        self.demonstrations: frozenset[str] = frozenset()
         self._own: set[str] = set()  # names that a student's cell gave
-        self._taken: dict[str, Any] = {}  # of these, the values that cells as handed out took away
-        self._history: dict[str, list[Binding]] = {}
-        self._is_following = False
-        self._before: dict[str, int] = {}  # ids of values before the cell that runs, if it is a student's
-
-    def begin(self, handed_out: Iterable[str]) -> None:
-        """Before the first cell: the cells that were handed out, as ``text_of`` gives them."""
-        self._handed_out = frozenset(handed_out)
+        self._used: set[str] = set()  # names that occur in students' cells
+        self._given_in: dict[str, int] = {}  # the number of a cell; a demonstration's where it is no own name
+        #: Since a student's cell last gave the name: demonstrations that changed it, and the values before.
+        self._replaced: dict[str, list[tuple[int, Any]]] = {}
+        self._is_own: bool | None = None  # whether the cell that runs is a student's; None between cells
+        self._before: dict[str, int] = {}  # the identities of all values before the cell that runs
 
     def run(self, code: types.CodeType, text: str, run: Callable[[], None]) -> None:
         """Run a cell, whose text is ``text_of(code)``, and follow what it does to names.
 
         What runs meanwhile, below a magic, is part of the cell.
         """
-        if self._is_following:
+        number, is_own = cell_of(code.co_filename) or 0, text not in self.demonstrations
+        if self._is_own is not None:
+            self._used |= _names_used(code) if self._is_own else set()
             run()
             return
-        is_own = text not in self._handed_out
-        kept = {} if is_own else {name: self._names[name] for name in self._own & self._names.keys()}
-        # The ids: a value is not kept alive, for a student's cell may watch it die.
-        before = {name: identity(value) for name, value in self._names.items()}
-        self._before = before if is_own else {}
-        ran_through, self._is_following = False, True
+        self._used |= _names_used(code) if is_own else set()
+        # No value is kept alive for longer than needed, for a student's cell may watch it die.
+        kept = {} if is_own else {name: self._values.get(name, _MISSING) for name in self._own | self._used}
+        self._before = {name: identity(value) for name, value in self._values.items()}
+        ran_through, self._is_own = False, is_own
         try:  # and no context manager: contextlib writes into what a student raises
             run()
             ran_through = True
         finally:
-            self._is_following = False
-            given = _changed(before, self._names)
+            given, self._is_own = self._changed(), None
             if is_own:
-                given |= _stored(code) & self._names.keys() if ran_through else set()
-                self._note_own(given, before)
-            self._taken = {name: value for name, value in kept.items() if name in given} | self._taken
-            for name in given if is_own else given - self._own:
-                kind = kind_of(self._names[name]) if name in self._names else ""
-                self._history.setdefault(name, []).append(Binding(code, kind, is_own))
-
-    def _note_own(self, given: set[str], before: Mapping[str, int]) -> None:
-        """Names that a student's cell gave, or deleted, are its own; what was taken before is forgotten."""
-        for name in given:
-            if name not in self._names:
-                self._own.discard(name)
-                self._taken.pop(name, None)
-                continue
-            self._own.add(name)
-            if before.get(name) != identity(self._names[name]):
-                self._taken.pop(name, None)
+                given |= _stored(code) & self._values.keys() if ran_through else set()
+                self._own = (self._own | given) & self._values.keys()
+            for name in given:
+                if is_own:
+                    self._replaced.pop(name, None)
+                elif name in kept:
+                    self._replaced.setdefault(name, []).append((number, kept[name]))
+                if is_own or name not in self._own:
+                    self._given_in[name] = number
 
     def own_names(self) -> set[str]:
         """The names that students' cells gave so far, the cell that runs included."""
-        given = _changed(self._before, self._names) if self._before else set()
-        return (self._own | given) & self._names.keys()
+        given = self._changed() if self._is_own else set()
+        return (self._own | given) & self._values.keys()
 
-    def of(self, name: str) -> list[Binding]:
-        """The cells that gave a name its values, each as often as it ran."""
-        return self._history.get(name, [])
-
-    def cell_of(self, name: str) -> int | None:
+    def given_in(self, name: str) -> int | None:
         """The number of the cell that gave a name its value; None where no cell did."""
-        history = self.of(name)
-        return cell_of(history[-1].code.co_filename) if history else None
+        return self._given_in.get(name)
 
-    def put_back(self) -> None:
-        """Once all cells have run: give the names their student's values again."""
-        self._names.update(self._taken)
-        self._taken.clear()
+    def seen_by(self, answer: str, checks: Collection[int]) -> dict[str, Any]:
+        """The values that an answer sees, once all cells have run.
 
+        Args:
+            answer: its name.
+            checks: the numbers of the cells that check it. The first that follows the answer counts, and the
+                answer's own cell where none does.
+        """
+        given = self.given_in(answer)
+        seen = dict(self._values)
+        if given is None:
+            return seen
+        last = min((number for number in checks if number >= given), default=given)
+        for name, replaced in self._replaced.items():
+            seen[name] = next((v for number, v in replaced if number > last), seen.get(name, _MISSING))
+        return {name: value for name, value in seen.items() if value is not _MISSING}
 
-def kind_of(value: Any) -> str:
-    """The name of a value's class, read past any metaclass of the student's."""
-    return str(_class_name(type(value)))[:100]
+    def _changed(self) -> set[str]:
+        """The names that the cell that runs has changed so far."""
+        before, values = self._before, self._values
+        given = {name for name, value in values.items() if before.get(name) != identity(value)}
+        return given | (before.keys() - values.keys())
 
 
 def cell_of(file: str) -> int | None:
@@ -139,9 +137,10 @@ def _text_of_constant(constant: Any) -> str:
         return str(hash(constant))
 
 
-def _changed(before: Mapping[str, int], names: Mapping[str, Any]) -> set[str]:
-    given = {name for name, value in names.items() if before.get(name) != identity(value)}
-    return given | (before.keys() - names.keys())
+def _names_used(code: types.CodeType) -> set[str]:
+    """The names that a cell looks up or gives anywhere, those of attributes among them."""
+    inner = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
+    return {*code.co_names}.union(*map(_names_used, inner))
 
 
 def _stored(code: types.CodeType) -> set[str]:

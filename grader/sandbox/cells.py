@@ -13,6 +13,7 @@ from functools import partial
 from itertools import groupby, islice
 from typing import Any, Protocol, TypeVar
 
+from grader.notebooks.definitions import questions_checked
 from grader.notebooks.reader import Cell
 from grader.sandbox.decoding import (
     NO_ANSWER,
@@ -169,8 +170,9 @@ class NotebookRun:
     def _loads(self, worker: WorkerProcess) -> bool:
         """Run the cells, and survey what they defined; False where another worker has to."""
         try:
-            given = {"handed_out": self._plan.handed_out, "stubs": self._plan.stubs}
-            self.ask(worker, "begin", given, self._limits.cell, partial(parse_exactly, None))
+            self.ask(
+                worker, "assignment", self._assignment(), self._limits.cell, partial(parse_exactly, None)
+            )
             self._run_cells(worker)
             self._survey(worker)
         except AnotherWorkerError:
@@ -178,6 +180,15 @@ class NotebookRun:
         except FaultError:
             raise NothingToObserveError(Failure.NOTHING_SEEN) from None
         return True
+
+    def _assignment(self) -> dict[str, Any]:
+        """The arguments of the request ``assignment``."""
+        plan, checked = self._plan, [(cell.number, questions_checked(cell.source)) for cell in self._cells]
+        checks = {
+            function: [number for number, questions in checked if plan.questions.get(function) in questions]
+            for function in plan.stubs
+        }
+        return {"demonstrations": plan.demonstrations, "stubs": plan.stubs, "checks": checks}
 
     def _run_cells(self, worker: WorkerProcess) -> None:
         """Run the cells, until their time is over; what is defined by then counts."""
@@ -222,9 +233,8 @@ class NotebookRun:
         self._cells = self._cells[:position] + following
 
     def _survey(self, worker: WorkerProcess) -> None:
-        stubs = self._plan.stubs
-        parse = partial(parse_survey, functions=set(stubs))
-        survey = self.ask(worker, "survey", {"stubs": stubs}, self._limits.cell, parse)
+        parse = partial(parse_survey, functions=set(self._plan.stubs))
+        survey = self.ask(worker, "survey", {}, self._limits.cell, parse)
         self.note_patched(survey.patched)
         self.names, self.defined_in = self.names or survey.names, self.defined_in or survey.cells
         if self._killers and set(survey.names.values()) == {"missing"}:

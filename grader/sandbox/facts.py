@@ -59,24 +59,6 @@ class Number(float):
     sensitivity = 0.0
 
 
-class Rebound(Exact, frozen=True):
-    """A name that a cell took from another cell, or from Python.
-
-    Attributes:
-        was: the class of the value that it had.
-        given: the number of the cell that gave it that value; None where the value is Python's own.
-        now: the class of the value that it has; empty where it was deleted.
-        cell, line: where it was taken; None where that is unknown.
-    """
-
-    name: Text
-    was: Text
-    given: Int | None
-    now: Text
-    cell: Int | None
-    line: Int | None
-
-
 class Raised(Exact, frozen=True, eq=False):
     """An exception that was raised, not returned.
 
@@ -84,7 +66,6 @@ class Raised(Exact, frozen=True, eq=False):
         types: class names from the exception's own up to ``BaseException``.
         text: its message, cut.
         where: ``cell 3, line 5`` where a line of the notebook was involved, else empty.
-        rebound: a name that a cell took from another cell, if that is the cause.
         function: the function around that line, if any.
         line: the line itself, cut; a student's text.
         inside: the line of the code that was sent that it came through; for the author of that code.
@@ -93,7 +74,6 @@ class Raised(Exact, frozen=True, eq=False):
     types: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=50)]
     text: Text
     where: Text
-    rebound: Rebound | None = None
     function: Text = ""
     line: Text = ""
     inside: Count | None = None
@@ -106,7 +86,7 @@ class Raised(Exact, frozen=True, eq=False):
 
     def _facts(self) -> tuple[object, ...]:
         """All that was a student's doing."""
-        return self.types, self.text, self.where, self.rebound, self.function, self.line
+        return self.types, self.text, self.where, self.function, self.line
 
     @property
     def type(self) -> str:

@@ -95,6 +95,7 @@ class RequestRun:
 
     def __init__(self, notebook: NotebookRun, plan: ObservationPlan, limits: TimeLimits) -> None:
         self._notebook, self._plan, self._limits = notebook, plan, limits
+        self._answers = {r.name: function for function, asked in plan.requests.items() for r in asked}
 
     def ask_in_one_worker(self, worker: WorkerProcess) -> SharedAnswers:
         """The answers to all requests, up to a fault that could reach other questions."""
@@ -222,6 +223,7 @@ class RequestRun:
     def _answer(self, worker: WorkerProcess, request: Request, seconds: float) -> Answer:
         """A worker's answer to a request; raises as ``NotebookRun.ask``."""
         arguments = {
+            "answer": self._answers[request.name],
             "name": request.name,
             "code": request_code(request.source),
             "seed": request.seed,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,20 @@ class Request:
 
 @dataclass(frozen=True)
 class ObservationPlan:
-    """What to observe of a notebook: the starter code of its functions by name, and the requests for each.
+    """What to observe of a notebook.
 
-    Of the cells that were `handed_out` besides stubs, those that are unchanged take no name from a student's.
+    Attributes:
+        stubs: the starter code of its functions, by name.
+        requests: the requests for each function.
+        demonstrations: the code cells that students got besides starter code. If they are unchanged and below
+            a question's ``grader.check`` cell, they change no name that its answer sees.
+        questions: the id of each function's question; a function without one has no such cell.
     """
 
     stubs: dict[str, str]
     requests: dict[str, tuple[Request, ...]]
-    handed_out: tuple[str, ...] = ()
+    demonstrations: tuple[str, ...] = ()
+    questions: dict[str, str] = field(default_factory=dict)
 
     def perturbed(self, seed: int) -> ObservationPlan:
         """The same with results that are perturbed, without pictures."""

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from grader.errors import BrokenRunError
 from grader.graphs.model import Graph, read_graph
+from grader.notebooks.definitions import questions_checked
 from grader.student.notebook import Question, StudentNotebook, cell_name
 from grader.student.process import RunnerProcess
 
@@ -154,6 +155,7 @@ class RunLog:
                     "function": asked.function,
                     "stub": stubs.get(asked.id, ""),
                     "source": asked.check.source if asked.check else "",
+                    "checks": [cell.number for cell in cells if asked.id in questions_checked(cell.source)],
                 }
                 for asked in left
             ],

@@ -81,13 +81,12 @@ class LastCall:
         return watched
 
 
-def failure_of(error: BaseException, own: str, names: Mapping[str, Any], cause: str = "") -> dict[str, Any]:
+def failure_of(error: BaseException, own: str, names: Mapping[str, Any]) -> dict[str, Any]:
     """An exception as a student has to know it, in the fields of ``check.Failure``.
 
     Args:
         own: the file of the public test, in which asserts speak, or of the cell that ran.
         names: of the notebook; code of the notebook is what has them as its globals.
-        cause: why it happened, where that is known.
     """
     raising, number = _place(_last(error, lambda _: True))
     said = isinstance(error, AssertionError) and raising == own
@@ -100,10 +99,10 @@ def failure_of(error: BaseException, own: str, names: Mapping[str, Any], cause: 
         file, line, text = own, error.lineno or 0, error.msg
     if isinstance(error, AssertionError) and not text:
         text = linecache.getline(raising, number).strip()
-    code = linecache.getline(file, line).strip()
+    code, cause = linecache.getline(file, line).strip(), ""
     if original is not error or not said:
         first = describe_error(original)
-        cause = cause or meaning_of(Raised(tuple(first["types"]), first["text"], "", line=code)) or ""
+        cause = meaning_of(Raised(tuple(first["types"]), first["text"], "", line=code)) or ""
     if not said:
         text = beginning(text) if cause else text
         text = f"stopped with {kind}: {text}" if text else f"stopped with {kind}"

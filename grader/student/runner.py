@@ -2,7 +2,8 @@
 
 It answers one request, a line of JSON on standard input: ``{"handed_out": [source, ...],
 "cells": [[number, source], ...], "seconds": s, "in_full": bool,
-"questions": [{"id", "function", "stub", "source"}, ...]}``, with ``in_full`` as of ``check.check``.
+"questions": [{"id", "function", "stub", "source", "checks"}, ...]}``, with ``in_full`` as of ``check.check``,
+and in ``checks`` the numbers of the cells that call the public check.
 Events go, as lines of JSON, into a file that the notebook does not know, so that no output of a cell is taken
 for an event; a failure has the fields of ``check.Failure``:
 

@@ -9,12 +9,8 @@ from typing import IO, Any
 
 import torch
 
-from grader.contracts.diagnosis import rebinding
 from grader.runtime import lazy_imports
 from grader.runtime.cells import CellTimeout, Notebook, install_fakes
-from grader.runtime.errors import rebound
-from grader.runtime.names import answer_status
-from grader.sandbox.facts import Rebound
 from grader.student.public_tests import LastCall, OtterTest, failure_of, tests_in
 from grader.text import quoted, some
 
@@ -32,8 +28,11 @@ def run(request: dict[str, Any], write: Callable[[dict[str, Any]], None], watchd
     lazy_imports.install()
     notebook = Notebook()
     install_fakes(notebook)
-    notebook.begin(
-        request["handed_out"], {q["function"]: q["stub"] for q in request["questions"] if q["stub"]}
+    questions = request["questions"]
+    notebook.set_assignment(
+        request["handed_out"],
+        {question["function"]: question["stub"] for question in questions},
+        {question["function"]: question["checks"] for question in questions},
     )
     for number, source in request["cells"]:
         write({"cell": number})
@@ -42,16 +41,18 @@ def run(request: dict[str, Any], write: Callable[[dict[str, Any]], None], watchd
         faulthandler.cancel_dump_traceback_later()
         if isinstance(error, CellTimeout):
             late = f"took longer than {seconds:g} s, and was stopped"
-            write({"cell": number, "failure": {**_failure(error, "", notebook), "text": late}})
+            write({"cell": number, "failure": {**failure_of(error, "", notebook.names), "text": late}})
         elif error is not None:
-            failure = _failure(error, f"<cell {number}>", notebook)
+            failure = failure_of(error, f"<cell {number}>", notebook.names)
             if notebook.skipped:
                 skipped = some([quoted(statement.text) for statement in notebook.skipped], _MOST_SKIPPED)
                 failure["text"] += f"\nskipped below it: {', '.join(skipped)}"
             write({"cell": number, "failure": failure})
-    notebook.bindings.put_back()
-    for question in request["questions"]:
-        _check_question(question, request, notebook, write, watchdog)
+    statuses = notebook.survey()
+    for question in questions:
+        status = statuses[question["function"]]
+        notebook.show(question["function"])
+        _check_question({**question, "status": status}, request, notebook, write, watchdog)
 
 
 def _check_question(
@@ -61,11 +62,8 @@ def _check_question(
     write: Callable[[dict[str, Any]], None],
     watchdog: IO[str],
 ) -> None:
-    """Run the public tests of a question; of one that is as handed out only where all is asked for."""
-    identity, function, last = question["id"], question["function"], LastCall()
-    status = "answered" if function in notebook.names else "missing"
-    if question["stub"]:
-        status = answer_status(question["stub"], function, notebook.names, notebook.sources)
+    """Run the public tests of a question; if its answer is starter code, only where all is asked for."""
+    identity, status, last = question["id"], question["status"], LastCall()
     write({"question": identity, "status": status})
     is_run = status == "answered" or (status == "untouched" and request["in_full"])
     file = f"<public check of {identity}>"
@@ -90,11 +88,5 @@ def _run_test(test: OtterTest, last: LastCall | None, file: str, notebook: Noteb
         with warnings.catch_warnings():
             test.run(notebook.names, last)
     except BaseException as error:  # noqa: BLE001 - SystemExit too is the student's function's doing
-        return _failure(error, file, notebook)
+        return failure_of(error, file, notebook.names)
     return None
-
-
-def _failure(error: BaseException, own: str, notebook: Notebook) -> dict[str, Any]:
-    """An exception in the fields of ``check.Failure``; a name that a cell took from another is its cause."""
-    behind = rebound(error, notebook.bindings, notebook.names)
-    return failure_of(error, own, notebook.names, rebinding(Rebound(**behind)) if behind else "")

@@ -7,18 +7,20 @@ gets ``{"op": "fork"}`` with three descriptors (requests, answers, output) and a
 answers requests, one at a time, each four bytes of length and JSON ``{"id", "op", "args"}``,
 answered by ``{"id", "ok"}``:
 
-``begin``   {"handed_out": [source, ...]} -> null
-            the cells that were handed out besides stubs: unchanged they take no name from a student's cell.
+``assignment``  {"demonstrations": [source, ...], "stubs": {name: source}, "checks": {name: [number, ...]}}
+            -> null
+            the cells that students got besides starter code, the starter code of each answer, and the cells
+            that check it: an unchanged cell below these changes no name that the answer sees.
 ``cell``    {"number", "source", "seconds"} -> {"raised": null or an error}
             runs one code cell of the notebook.
-``survey``  {"stubs": {name: source}} -> {"names": {name: "answered" | "untouched" | "missing"},
+``survey``  {} -> {"names": {name: "answered" | "untouched" | "missing"},
             "cells": {name: number or null}, "patched": [...]}
-            says which names the notebook defined, the cells that gave them their values, and what it patched
-            in torch (now restored).
-``observe`` {"name", "code", "seed", "perturbed"} -> {"raised": null or an error,
+            says which answers the notebook defined, the cells that gave them their values, and what it
+            patched in torch (now restored).
+``observe`` {"answer", "name", "code", "seed", "perturbed"} -> {"raised": null or an error,
             "facts": {"value", "tensors"},
             "changed": [...], "patched": [...], "none": [...]}
-            observes a function in all cases of a contract, or runs a picture, and answers with facts;
+            observes an answer in all cases of a contract, or runs a picture, and answers with facts;
             ``code`` is what the check file sends, compiled outside and in base64; ``none`` has a record for
             each function that returned None in all calls (``ReturnedNone`` in ``sandbox/facts.py``);
             ``perturbed`` is 0 or the seed by which results are perturbed.
@@ -30,9 +32,8 @@ noticed: whatever happens in the process afterwards cannot take it back. In the 
 move the worker's ends of these pipes; an empty or foreign line, or a flood of them, is taken for a trace
 itself.
 
-An error is ``{"types", "text", "where"}``, with ``"rebound"`` where a name that a cell took from another cell
-is the cause, and ``"inside"``, the line of the code that was sent, if it came through that. How facts are
-encoded stands in ``runtime/facts.py``, and what they mean in ``sandbox/facts.py``.
+An error is ``{"types", "text", "where"}``, with ``"inside"``, the line of the code that was sent, if it came
+through that. ``runtime/facts.py`` says how facts are encoded, and ``sandbox/facts.py`` what they mean.
 """
 
 #: A worker's pipes for requests, answers and notices, besides 0, 1 and 2. Students' code may read and write

@@ -27,7 +27,7 @@ from grader.runtime import (
     torch_state,
     vocabulary,
 )
-from grader.runtime.names import answer_status, parse_stub
+from grader.runtime.names import parse_stub
 from grader.runtime.opaque import hide_subclasses, opaque
 from grader.runtime.perturbation import Beginning, Perturbation
 from grader.runtime.returned_none import Follower
@@ -143,7 +143,7 @@ class Service:
 
     def answer(self, operation: str, arguments: Any) -> Any:
         operations: dict[str, Callable[..., Any]] = {
-            "begin": self._notebook.begin,
+            "assignment": self._notebook.set_assignment,
             "cell": self._cell,
             "survey": self._survey,
             "observe": self._observe,
@@ -153,27 +153,21 @@ class Service:
     def _cell(self, number: int, source: str, seconds: float) -> Any:
         error = self._notebook.run(number, source, seconds)
         skipped = [statement._asdict() for statement in self._notebook.skipped]
-        return {"raised": None if error is None else self._described(error), "skipped": skipped}
+        return {"raised": None if error is None else errors.describe_error(error), "skipped": skipped}
 
-    def _described(self, error: BaseException) -> dict[str, Any]:
-        """An error, with the name behind it that a cell took from another."""
-        behind = errors.rebound(error, self._notebook.bindings, self._notebook.names)
-        return errors.describe_error(error) | ({"rebound": behind} if behind else {})
-
-    def _survey(self, stubs: dict[str, str]) -> Any:
-        self._notebook.bindings.put_back()
+    def _survey(self) -> Any:
         torch_state.restore_modes()
         patched = torch_state.restore_attributes()
-        known, sources = self._notebook.names, self._notebook.sources
-        names = {name: answer_status(stub, name, known, sources) for name, stub in stubs.items()}
-        cells = {name: self._notebook.bindings.cell_of(name) for name in stubs}
+        names = self._notebook.survey()
+        cells = {name: self._notebook.history.given_in(name) for name in names}
         return {"names": names, "cells": cells, "patched": patched}
 
-    def _observe(self, name: str, code: str, seed: int, perturbed: int) -> Any:
+    def _observe(self, answer: str, name: str, code: str, seed: int, perturbed: int) -> Any:
         """Run a contract or a picture in the modes and with the random numbers that every submission gets."""
+        self._notebook.show(answer)
         torch_state.restore_modes()
         vocabulary.begin_request(seed)
-        threads, names = torch_state.threads(), dict(self._notebook.names)
+        threads = torch_state.threads()
         watch = CallWatch()
         follower = Follower(watch.has_value, self._notebook.names, self._notebook.sources)
         words = self._words(code, watch, follower)
@@ -185,13 +179,13 @@ class Service:
                 value, raised = _call(words[name], Beginning(student, perturbation))
         else:
             value, raised = _call(words[name], student)
-        self._notebook.put_back(names)  # another question may need what they were
+        self._notebook.show(answer)  # and not what the call made of the names
         patched = watch.patched + torch_state.intercepting_modes() + torch_state.exchanged_kernels()
         torch_state.restore_modes()
         patched += torch_state.restore_attributes()
-        answer = self._encode(value, raised)
+        encoded = self._encode(value, raised)
         changed = ["threads"] if torch_state.threads() > threads else []  # all else was put back
-        return {**answer, "changed": changed, "patched": patched, "none": follower.told()}
+        return {**encoded, "changed": changed, "patched": patched, "none": follower.told()}
 
     @staticmethod
     def _words(code: str, watch: CallWatch, follower: Follower) -> dict[str, Any]:
@@ -218,7 +212,7 @@ class Service:
         except BaseException as error:  # a tensor torch itself cannot read
             raised, encoded = error, None
         if raised is not None or encoded is None:
-            return {"raised": self._described(raised or RuntimeError()), "facts": None}
+            return {"raised": errors.describe_error(raised or RuntimeError()), "facts": None}
         return {"raised": None, "facts": {"value": encoded, "tensors": encoder.table}}
 
 
