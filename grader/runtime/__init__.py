@@ -13,6 +13,9 @@ Decisions:
   are callables of C. What a module or an optimizer holds is read from where Python keeps it
   (``torch_objects.py``), nodes of the graph through C++'s own descriptors (``graph.py``): no class of a
   student's is asked.
+* **What our code calls after a student's code ran was captured before.** A module with its own copy of
+  Python's builtins (``__builtins__``) needs no second name for ``type``; other private names stand for
+  functions of torch or of a library. Few of these are needed in two modules, so each module lists its own.
 * **What a worker notices leaves it at once** (``audit.py``): evidence of cheating must not wait in the
   cheater's process. A notice is a flag for a human; it touches no score.
 * **What raises no audit event is made to report** (``reported.py``). ``globals()``, signal handlers, torch's

@@ -43,7 +43,6 @@ globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the m
 
 _alarm, _ITIMER_REAL = signal.setitimer, signal.ITIMER_REAL
 _set_handler, _SIGALRM = _signal.signal, signal.SIGALRM
-_exec, _compile = exec, compile
 _traceback_of = BaseException.__dict__["__traceback__"].__get__
 _empty, _set_default_device = torch.empty, torch.set_default_device
 # Bounds of the report on skipped statements: statements, names of each, characters.
@@ -64,7 +63,7 @@ _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
 
 def _compiled(piece: str | ast.Module, file: str, flags: int) -> types.CodeType:
-    code: types.CodeType = _compile(piece, file, "exec", flags, dont_inherit=True)
+    code: types.CodeType = compile(piece, file, "exec", flags, dont_inherit=True)
     return code
 
 
@@ -205,7 +204,7 @@ class Notebook:
             _drive(types.FunctionType(code, self.names)())
         else:
             expect(code)
-            _exec(code, self.names)
+            exec(code, self.names)
 
     def _run_below(self, end: tuple[int, int], text: str, file: str) -> None:
         """Run what may run below the statement that raised, and note what does not.

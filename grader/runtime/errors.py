@@ -11,7 +11,6 @@ globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the m
 MAX_TEXT = 2_000
 MAX_LINE = 200  # characters of a line that is quoted
 
-_type, _str = type, str
 _class_name, _class_mro, _class_dict = (
     type.__dict__[name].__get__ for name in ("__name__", "__mro__", "__dict__")
 )
@@ -27,7 +26,7 @@ def describe_error(error: BaseException) -> dict[str, Any]:
     If it came through code of the check file, its last line there is reported too, for the author.
     """
     file, number, function = _location(error)
-    types = [class_name(kind) for kind in _class_mro(_type(error)) if kind is not object]
+    types = [class_name(kind) for kind in _class_mro(type(error)) if kind is not object]
     inside = innermost(error, "<inside>")
     return ({"inside": inside.tb_lineno or 0} if inside else {}) | {
         "types": types[:50],
@@ -59,9 +58,9 @@ def _location(error: BaseException) -> tuple[str, int, str]:
     if trace is not None:
         code = trace.tb_frame.f_code
         return code.co_filename, trace.tb_lineno, function_of(trace.tb_frame)
-    if _type(error) in _SYNTAX_ERRORS:
+    if type(error) in _SYNTAX_ERRORS:
         file, number = _syntax_file(error), _syntax_line(error)
-        if _type(file) is str and _type(number) is int and file.startswith("<cell "):
+        if type(file) is str and type(number) is int and file.startswith("<cell "):
             return file, number, ""
     return "", 0, ""
 
@@ -86,11 +85,11 @@ def innermost(error: BaseException, beginning: str = "<cell ") -> TracebackType 
 
 def error_text(error: BaseException) -> str:
     """``str(error)``, bounded; where the class is the student's, only the text it was given."""
-    if _class_dict(_type(error)).get("__module__") == "__main__":
-        texts = [argument[:MAX_TEXT] for argument in _error_args(error)[:10] if _type(argument) is str]
+    if _class_dict(type(error)).get("__module__") == "__main__":
+        texts = [argument[:MAX_TEXT] for argument in _error_args(error)[:10] if type(argument) is str]
         return printable(", ".join(texts)[:MAX_TEXT])
     try:
-        return printable(_exact_str(_str(error))[:MAX_TEXT])
+        return printable(_exact_str(str(error))[:MAX_TEXT])
     except BaseException:
         return ""
 

@@ -29,7 +29,6 @@ CUT_OFF = "value nested too deeply or too long"  # stands for what is left out
 
 _FULL = ["other", CUT_OFF]  # the last entry of an answer that is too long
 _float64, _bool_ = np.float64, np.bool_
-_type, _id, _issubclass = type, identity, issubclass
 
 
 class Raised:
@@ -71,7 +70,7 @@ class Encoder:
     def encode(self, value: Any, depth: int = 0) -> list[Any]:
         """The encoded form of any value; it raises for nothing that a student returned."""
         self._items += 1
-        kind = _type(value)
+        kind = type(value)
         if value is None:
             return ["none"]
         is_full = self._items > MAX_ITEMS or self._characters > MAX_ALL_TEXT or len(self.table) > MAX_TENSORS
@@ -94,7 +93,7 @@ class Encoder:
         """A text or a collection; of anything else only the type's name."""
         if kind is str:
             return ["str", self._text(value[:MAX_TEXT])]
-        is_tuple = _issubclass(kind, tuple)  # a NamedTuple, too
+        is_tuple = issubclass(kind, tuple)  # a NamedTuple, too
         if kind is list or is_tuple:
             items = []
             for item in tuple.__iter__(value) if is_tuple else value:
@@ -102,7 +101,7 @@ class Encoder:
                 if items[-1] is _FULL:
                     break
             return ["list" if kind is list else "tuple", items]
-        if kind is dict or _issubclass(kind, dict):
+        if kind is dict or issubclass(kind, dict):
             pairs = []
             for key, item in dict.items(value):
                 pairs.append([self._text(key_text(key)), self.encode(item, depth + 1)])
@@ -112,21 +111,21 @@ class Encoder:
         return ["other", self._text(class_name(kind))]
 
     def _tensor(self, tensor: Any) -> int:
-        index = self._indices.get(_id(tensor))
+        index = self._indices.get(identity(tensor))
         if index is None:
             storage = storage_of(tensor)
             index = self._add(tensor, storage, fields_of(tensor))
-            self._indices[_id(tensor)] = index
+            self._indices[identity(tensor)] = index
             grad = read_grad(tensor)
             if grad is not None:
                 self.table[index]["grad"] = self._tensor(grad)
         return index
 
     def _snap(self, snap: Snap) -> int:
-        index = self._indices.get(_id(snap))
+        index = self._indices.get(identity(snap))
         if index is None:
             self._kept.append(snap)
-            index = self._indices[_id(snap)] = self._add(snap.tensor, snap.storage, snap.fields)
+            index = self._indices[identity(snap)] = self._add(snap.tensor, snap.storage, snap.fields)
             if snap.grad is not None:
                 self.table[index]["grad"] = self._snap(snap.grad)
         return index
@@ -136,7 +135,7 @@ class Encoder:
         key = memory_key(tensor, storage)
         encoded = {
             **fields.encoded(),
-            "identity": self._identities.setdefault(_id(tensor), len(self._identities)),
+            "identity": self._identities.setdefault(identity(tensor), len(self._identities)),
             "storage": self._storages.setdefault(key, len(self._storages)),
             "grad": None,
         }
@@ -163,6 +162,6 @@ def _scalar(value: Any, kind: type) -> list[Any] | None:
 
 def key_text(key: Any) -> str:
     """A dict's key as text; of anything but a str and an ordinary int only the type's name."""
-    if _type(key) is str:
-        return key[:200]  # type: ignore[no-any-return]
-    return str(key) if _type(key) is int and abs(key) < 1 << 63 else class_name(_type(key))
+    if type(key) is str:
+        return key[:200]
+    return str(key) if type(key) is int and abs(key) < 1 << 63 else class_name(type(key))

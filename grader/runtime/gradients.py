@@ -21,7 +21,6 @@ _set_grad = torch._C.TensorBase.__dict__["grad"].__set__
 _run_backward = torch.autograd.Variable._execution_engine.run_backward
 _generator, _randn, _mul = torch.Generator(), torch.randn, torch._C.TensorBase.mul
 _sha256 = hashlib.sha256
-_callable = callable
 _drawn = [0, 0]  # the seed of this request, and how many cotangents were drawn in it
 _overwritten = [False]  # whether a gradient that went back in `gradients` was written to on its way
 _equal, _ones_like = torch.equal, torch.ones_like
@@ -79,7 +78,7 @@ def gradients(
     """
     _drawn[1] += 1  # so that what becomes of this output changes the cotangent of no other
     try:
-        if not torch_objects.is_tensor(output) and _callable(output):
+        if not torch_objects.is_tensor(output) and callable(output):
             output = output()
     except Exception as error:
         return {"output": Raised(error), "gradients": {}, "frozen": []}

@@ -42,7 +42,6 @@ _next_of_python = _PythonNode.__dict__["next_functions"].__get__
 _probing = torch.ones(1, requires_grad=True)
 _AccumulateGrad = type(made_by(_probing * _probing).next_functions[0][0])
 _variable = _AccumulateGrad.__dict__["variable"].__get__
-_type, _id, _issubclass = type, identity, issubclass
 
 
 class Walk:
@@ -71,9 +70,9 @@ class Walk:
 
     def _meet(self, node: Any) -> int | None:
         """The index of a node, perhaps a new index; None where there are too many."""
-        index = self.indices.get(_id(node))
+        index = self.indices.get(identity(node))
         if index is None and len(self.nodes) < self._most:
-            index = self.indices[_id(node)] = len(self.nodes)
+            index = self.indices[identity(node)] = len(self.nodes)
             self.nodes.append(node)
         return index
 
@@ -81,31 +80,31 @@ class Walk:
 def behind(tensor: Any) -> list[Any]:
     """All nodes behind a tensor; it records less than a ``Walk``."""
     first = made_by(tensor) if is_tensor(tensor) else None
-    reached = {} if first is None else {_id(first): first}
+    reached = {} if first is None else {identity(first): first}
     waiting = list(reached.values())
     while waiting:
         for node, _ in _next(waiting.pop()):
-            if node is not None and _id(node) not in reached:
-                reached[_id(node)] = node
+            if node is not None and identity(node) not in reached:
+                reached[identity(node)] = node
                 waiting.append(node)
     return list(reached.values())
 
 
 def leaf_of(node: Any) -> Any:
     """The leaf into whose ``.grad`` a node adds; None for an operation."""
-    return _variable(node) if _type(node) is _AccumulateGrad else None
+    return _variable(node) if type(node) is _AccumulateGrad else None
 
 
 _readers: dict[int, Any] = {}  # by the id of a class of torch's own, which is never freed
 
 
 def _next(node: Any) -> Any:
-    kind = _type(node)
-    read = _readers.get(_id(kind))
+    kind = type(node)
+    read = _readers.get(identity(kind))
     if read is None:
-        if _issubclass(kind, _PythonNode):
+        if issubclass(kind, _PythonNode):
             return _next_of_python(node)
-        read = _readers[_id(kind)] = getter(kind, "next_functions")
+        read = _readers[identity(kind)] = getter(kind, "next_functions")
     return read(node)
 
 
@@ -129,8 +128,8 @@ State = tuple[str, str, int | None, int | None, Any]
 
 def states(node: Any) -> list[State]:
     """The saved tensors of a node, each with what became of it."""
-    kind = _type(node)
-    if _issubclass(kind, _PythonNode):
+    kind = type(node)
+    if issubclass(kind, _PythonNode):
         return _state("saved", node, _raw_of_python, _saved_by_python)
     names = [name.removeprefix(_RAW) for name in _class_dict(kind) if name.startswith(_RAW)]
     readers = ((name, getter(kind, _RAW + name), getter(kind, _SAVED + name)) for name in names)
@@ -142,7 +141,7 @@ def _state(name: str, node: Any, read_raw: Any, read: Any) -> list[State]:
     raw: tuple[Any, ...] = ()
     try:
         given = read_raw(node)
-        raw = given if _type(given) is tuple else (given,)
+        raw = given if type(given) is tuple else (given,)
         if any(_hook_of(saved) is not None for saved in raw if saved is not None):
             return [(name, "packed", None, None, None)]  # to read it would run the hook, which is a student's
         values = read(node)
@@ -150,7 +149,7 @@ def _state(name: str, node: Any, read_raw: Any, read: Any) -> list[State]:
         state, saved, now = _why(errors.error_text(error))
         holds = state == "stale" and len(raw) == 1
         return [(name, state, saved, now, _data_of(raw[0]) if holds else None)]
-    several = _type(values) is tuple or _type(values) is list
+    several = type(values) is tuple or type(values) is list
     return [
         (f"{name}[{index}]" if several else name, "current", version, version, value)
         for index, value in enumerate(values if several else (values,))
@@ -213,7 +212,7 @@ def forward_order(tensors: list[tuple[str, Any]]) -> list[int]:
     """For each node that ``graph_of`` tells a number, which is larger for operations that ran later."""
     nodes = Walk([tensor for _, tensor in tensors], COUNTED).nodes
     return [
-        getter(_PythonNode if _issubclass(_type(n), _PythonNode) else _type(n), "_sequence_nr")(n)()
+        getter(_PythonNode if issubclass(type(n), _PythonNode) else type(n), "_sequence_nr")(n)()
         for n in nodes
     ]
 
@@ -231,21 +230,21 @@ class _Graph:
         self._shown = self._walk.nodes[: bounds.nodes]
         self._named = given if len(given) <= bounds.tensors else self._most_wanted(given)
         self._more_tensors = len(given) - len(self._named)
-        self._names = {_id(tensor): index for index, (_, tensor) in reversed([*enumerate(self._named)])}
+        self._names = {identity(tensor): index for index, (_, tensor) in reversed([*enumerate(self._named)])}
         memory = [_memory_of(tensor) for _, tensor in self._named]
         self._storages = {key: number for number, key in enumerate(dict.fromkeys(memory))}
         self._groups = [self._storages[key] for key in memory]  # of tensors on the same memory
 
     def _most_wanted(self, given: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         """As many of the tensors as may be told: the first, those that a shown node stands for, others."""
-        leaves = {_id(leaf_of(node)) for node in self._shown}
+        leaves = {identity(leaf_of(node)) for node in self._shown}
         first, *others = given
-        others.sort(key=lambda pair: _id(pair[1]) not in leaves and self._node_of(pair[1]) is None)
+        others.sort(key=lambda pair: identity(pair[1]) not in leaves and self._node_of(pair[1]) is None)
         return [first, *others[: self._bounds.tensors - 1]]
 
     def _node_of(self, tensor: Any) -> int | None:
         """The index of the node that made a tensor, if it is shown."""
-        return self._if_shown(self._walk.indices.get(_id(made_by(tensor))))
+        return self._if_shown(self._walk.indices.get(identity(made_by(tensor))))
 
     def _if_shown(self, index: int | None) -> int | None:
         return index if index is not None and index < len(self._shown) else None
@@ -269,7 +268,7 @@ class _Graph:
         }
 
     def _tensor(self, index: int, name: str, tensor: Any) -> dict[str, Any]:
-        first = self._names[_id(tensor)]
+        first = self._names[identity(tensor)]
         return {
             "name": name,
             "shape": _sizes(tensor),
@@ -289,10 +288,10 @@ class _Graph:
         is_known = is_tensor(leaf)
         most, told = self._bounds.arrows, [*map(self._if_shown, after)]
         return {
-            "op": errors.class_name(_type(node)),
+            "op": errors.class_name(type(node)),
             "next": told if len(told) <= most else [*told[: most - 1], None],
             "leaf": _sizes(leaf) if is_known else None,
-            "named": self._names.get(_id(leaf)) if is_known else None,
+            "named": self._names.get(identity(leaf)) if is_known else None,
             "grad": is_known and read_grad(leaf) is not None,
             "saved": [*islice(self._remarkable(states(node)), self._bounds.saved)],
         }

@@ -26,7 +26,7 @@ globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the m
 
 _DYNAMO = "torch._dynamo"
 _SHAPES = "torch.fx.experimental.symbolic_shapes"
-_type, _Size, _bool = type, torch.Size, bool
+_Size = torch.Size
 
 
 @sealed
@@ -66,13 +66,13 @@ def _graph_break(msg: str = "") -> None:
 
 def _sym_eq(x: Any, y: Any) -> Any:
     """Whether two shapes are equal; if there is a symbol in them, the real module answers."""
-    is_plain = _type(x) is _type(y) is _Size and {*map(_type, (*x, *y))} <= {int}
+    is_plain = type(x) is type(y) is _Size and {*map(type, (*x, *y))} <= {int}
     return x == y if is_plain else _real(_SHAPES).sym_eq(x, y)
 
 
 def _expect_true(a: Any, skip: int = 0) -> Any:
     """A bool as it is; for a symbol the real module answers."""
-    return a if _type(a) is _bool else _real(_SHAPES).expect_true(a, skip + 1)
+    return a if type(a) is bool else _real(_SHAPES).expect_true(a, skip + 1)
 
 
 def _lazy(name: str, **answers: Any) -> types.ModuleType:

@@ -20,7 +20,6 @@ globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the m
 MOST = 2_000  # tensors and other values; containers that hold each other would have no end
 _MAX_DEPTH = 6
 _MAX_NAME = 60
-_type, _id, _str, _int, _issubclass = type, identity, str, int, issubclass
 
 
 class Module(NamedTuple):
@@ -61,13 +60,13 @@ class Given:
         before = len(self.tensors) + len(self.others)
         places: dict[str, int] = {}  # of the modules in this one, by their prefixes
         for prefix, part in modules_of(value, f"{name}." if name else ""):
-            if _id(part) in self._seen:
+            if identity(part) in self._seen:
                 continue
-            self._seen.add(_id(part))
+            self._seen.add(identity(part))
             holder = prefix[:-1].rpartition(".")[0]
             parent = places.get(f"{holder}." if holder else "") if places else None
             places[prefix] = index = len(self.modules)
-            self.modules.append(Module(prefix[:-1], class_name(_type(part)), parent))
+            self.modules.append(Module(prefix[:-1], class_name(type(part)), parent))
             for key, held in members(part, "_parameters"):
                 if self._is_full():
                     return
@@ -89,14 +88,14 @@ class Given:
 
 def _items_of(value: Any) -> Iterator[tuple[str, Any]]:
     """The items of a container, each with what its name ends in; of anything else none."""
-    kind = _type(value)
-    if _issubclass(kind, list):
+    kind = type(value)
+    if issubclass(kind, list):
         yield from ((f"[{index}]", item) for index, item in enumerate(list.__iter__(value)))
-    elif _issubclass(kind, tuple):
+    elif issubclass(kind, tuple):
         yield from ((f"[{index}]", item) for index, item in enumerate(tuple.__iter__(value)))
     else:
         for index, (key, item) in enumerate(items_of(value)):
-            if _type(key) is _str:
-                yield (f".{key}" if _str.isidentifier(key) else f"[{key}]"), item
+            if type(key) is str:
+                yield (f".{key}" if str.isidentifier(key) else f"[{key}]"), item
             else:
-                yield f"[{key if _type(key) is _int else index}]", item
+                yield f"[{key if type(key) is int else index}]", item

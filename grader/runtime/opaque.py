@@ -22,7 +22,6 @@ globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the m
 _wrapper: Any = functools._lru_cache_wrapper
 _cache_info = functools._CacheInfo
 _module_of = type.__dict__["__module__"].__get__
-_type, _list = type, list
 
 
 def opaque(function: Any) -> Any:
@@ -32,12 +31,12 @@ def opaque(function: Any) -> Any:
 
 def sealed(kind: Any) -> Any:
     """Make the methods and properties that a class defines opaque; returns the class."""
-    for name, part in _list(vars(kind).items()):
+    for name, part in list(vars(kind).items()):
         match part:
             case types.FunctionType():
                 setattr(kind, name, opaque(part))
             case staticmethod() | classmethod():
-                setattr(kind, name, _type(part)(opaque(part.__func__)))
+                setattr(kind, name, type(part)(opaque(part.__func__)))
             case property():
                 fget, fset, fdel = (f and opaque(f) for f in (part.fget, part.fset, part.fdel))
                 setattr(kind, name, property(fget, fset, fdel, part.__doc__))

@@ -28,7 +28,7 @@ from .opaque import opaque
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
-_compile, _walk, _children = compile, ast.walk, ast.iter_child_nodes
+_walk, _children = ast.walk, ast.iter_child_nodes
 _set_trace, _get_trace = sys.settrace, sys.gettrace
 _without_overrides = torch._C.DisableTorchFunction  # of tensors' classes, and of modes
 _RETURNS = {number for name, number in dis.opmap.items() if name.startswith("RETURN_")}
@@ -38,7 +38,6 @@ _MAX_STEPS = 5  # assignments that are followed back
 
 _code_of = FunctionType.__dict__["__code__"].__get__
 _Span = tuple[int | None, int | None, int | None, int | None]
-_type = type
 
 
 class Follower:
@@ -84,7 +83,7 @@ class Follower:
     def _read(self, name: str) -> dict[str, str]:
         """What the source alone says of a function that nobody could follow."""
         function = self._names.get(name)
-        code = _code_of(function) if _type(function) is FunctionType else None
+        code = _code_of(function) if type(function) is FunctionType else None
         if code is not None and code.co_filename in self._sources:
             with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
                 return _Call(code, self._sources[code.co_filename]).said_by_source()
@@ -146,17 +145,17 @@ class _Call:
 
     def _survey(self, function: Any) -> None:
         """Note where each returned and each assigned value is evaluated."""
-        if _type(function) is ast.Lambda:
+        if type(function) is ast.Lambda:
             self._watch(function.body, function)
         simple: set[ast.AST] = set()
         for node in _own_nodes(function):
-            if _type(node) is ast.Return:
+            if type(node) is ast.Return:
                 self._at.setdefault(_span(node), []).append((node, None))
                 if node.value is not None:
                     self._watch(node.value, node)
-            elif _type(node) in (ast.Assign, ast.AnnAssign, ast.NamedExpr):
-                targets = node.targets if _type(node) is ast.Assign else [node.target]
-                names = [target for target in targets if _type(target) is ast.Name]
+            elif type(node) in (ast.Assign, ast.AnnAssign, ast.NamedExpr):
+                targets = node.targets if type(node) is ast.Assign else [node.target]
+                names = [target for target in targets if type(target) is ast.Name]
                 if node.value is not None and names:
                     self._watch(node.value, None)
                     simple.update(names)
@@ -165,7 +164,7 @@ class _Call:
         self._unclear = {
             node.id
             for node in cast("Iterator[Any]", _walk(function))
-            if _type(node) is ast.Name and _type(node.ctx) is not ast.Load and node not in simple
+            if type(node) is ast.Name and type(node.ctx) is not ast.Load and node not in simple
         }
 
     def _watch(self, value: ast.expr, returning: ast.AST | None) -> None:
@@ -187,7 +186,7 @@ class _Call:
 
     def _noted(self, value: Any, frame: FrameType) -> dict[str, str]:
         """Why a value is None, as far as that can only be seen now."""
-        if not (_type(value) is ast.Attribute and value.attr == "grad"):
+        if not (type(value) is ast.Attribute and value.attr == "grad"):
             return {}
         of = value.value
         tensor = _value_of(of, frame)
@@ -202,7 +201,7 @@ class _Call:
         else:
             node = torch_objects.made_by(tensor)
             noted["cause"] = "not a leaf"
-            noted["grad_fn"] = "" if node is None else class_name(_type(node))
+            noted["grad_fn"] = "" if node is None else class_name(type(node))
         return noted
 
     def told(self) -> dict[str, str]:
@@ -210,7 +209,7 @@ class _Call:
         if self._function is None:
             return {}
         statement = self.returning
-        is_lambda = _type(statement) is ast.Lambda
+        is_lambda = type(statement) is ast.Lambda
         value = None if statement is None else statement.body if is_lambda else statement.value
         if value is None:
             return {"ended": "without a value"}
@@ -221,8 +220,8 @@ class _Call:
         """The same of a call that was not followed, where every call of the function ends in the same way."""
         if self._function is None:
             return {}
-        returns = [node for node in _own_nodes(self._function) if _type(node) is ast.Return]
-        if _type(self._function) is ast.Lambda:
+        returns = [node for node in _own_nodes(self._function) if type(node) is ast.Return]
+        if type(self._function) is ast.Lambda:
             self.returning = self._function
         elif any(node.value for node in returns):
             if returns != self._function.body[-1:]:
@@ -234,7 +233,7 @@ class _Call:
         """Where a None came from; a variable is followed to the assignment that gave it its value."""
         for _ in range(_MAX_STEPS):
             value = self._last_seen(_parts(value)) or value
-            given = self._given.get(value.id, []) if _type(value) is ast.Name else []
+            given = self._given.get(value.id, []) if type(value) is ast.Name else []
             is_clear = given and value.id not in self._unclear
             before = self._last_seen(part for one in given for part in _parts(one)) if is_clear else None
             if before is None:
@@ -272,11 +271,11 @@ def _definition(code: CodeType, positions: list[Any], source: str) -> Any:
     """The definition in a cell that a piece of code was compiled from."""
     if len(source) > _MAX_SOURCE:
         return None
-    tree = _compile(source, "<cell>", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True)
+    tree = compile(source, "<cell>", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True)
     for node in cast("Iterator[Any]", _walk(tree)):
-        if _type(node) is ast.Lambda:
+        if type(node) is ast.Lambda:
             is_it = code.co_name == "<lambda>" and any(span in positions for span in _spans(node.body))
-        elif _type(node) in _FUNCTIONS:
+        elif type(node) in _FUNCTIONS:
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             is_it = (node.name, first) == (code.co_name, code.co_firstlineno)
         else:
@@ -292,7 +291,7 @@ def _own_nodes(function: Any) -> Iterator[Any]:
     while waiting:
         node = waiting.pop()
         yield node
-        if _type(node) not in (*_FUNCTIONS, ast.ClassDef):
+        if type(node) not in (*_FUNCTIONS, ast.ClassDef):
             waiting += _children(node)
 
 
@@ -321,8 +320,8 @@ def _spans(value: Any) -> list[_Span]:
     Python lays an attribute that stands on another line than what it is taken from to that line alone.
     """
     spans = [_span(value)]
-    attribute = value.func if _type(value) is ast.Call else value
-    if _type(attribute) is ast.Attribute and attribute.lineno != attribute.end_lineno:
+    attribute = value.func if type(value) is ast.Call else value
+    if type(attribute) is ast.Attribute and attribute.lineno != attribute.end_lineno:
         begin = cast("int", attribute.end_col_offset) - len(attribute.attr.encode())
         spans.append((attribute.end_lineno, value.end_lineno, begin, value.end_col_offset))
     return spans
@@ -342,7 +341,7 @@ def _value_of(expression: ast.expr, frame: FrameType) -> Any:
             )
         case ast.Subscript(value=holder, slice=ast.Constant(value=int() | str() as key)):
             held = _value_of(holder, frame)
-            if _type(held) is dict or (_type(held) in (list, tuple) and _type(key) is int):
+            if type(held) is dict or (type(held) in (list, tuple) and type(key) is int):
                 with suppress(LookupError):
                     return held[key]
     return None

@@ -35,7 +35,6 @@ _tensor_dict = torch.Tensor.__dict__["__dict__"].__get__
 _hooks_of_tensor = tuple(
     torch._C.TensorBase.__dict__[name].__get__ for name in ("_backward_hooks", "_post_accumulate_grad_hooks")
 )
-_type, _id = type, identity
 #: By identity, because to compare classes may run a metaclass.
 _PLAIN = {identity(kind) for kind in (bool, int, float, str, type(None))}
 #: The tables of a module; what they hold has paths of its own.
@@ -86,7 +85,7 @@ class _Recorder:
         self.record: dict[str, Any] = {"torch": {"kind": "modes", **torch_state.modes()}}
 
     def add(self, path: str, value: Any, depth: int = 0) -> None:
-        if _id(_type(value)) in _PLAIN:
+        if identity(type(value)) in _PLAIN:
             self.record[path] = {"kind": "value", "value": value}
             return
         number = self._number(value)
@@ -100,11 +99,11 @@ class _Recorder:
             self.add(path + name, part, depth + 1)
 
     def _number(self, thing: Any) -> int:
-        return self._numbers.setdefault(_id(thing), (len(self._numbers), thing))[0]
+        return self._numbers.setdefault(identity(thing), (len(self._numbers), thing))[0]
 
     def _looked_into(self, value: Any) -> tuple[dict[str, Any], _Parts] | None:
         """The entry of what has parts or marks of its own, and the parts; None for any other object."""
-        kind = _type(value)
+        kind = type(value)
         if torch_objects.is_tensor(value):
             hooks = self._hooks([read(value) for read in _hooks_of_tensor])
             attributes = sorted(_tensor_dict(value))
@@ -126,7 +125,7 @@ class _Recorder:
             "training": held.get("training") is True,
             "hooks": self._hooks(_tables_of_hooks(held)),
             "attributes": names,
-            "persistent": sorted(buffers - (left_out if _type(left_out) is set else set())),
+            "persistent": sorted(buffers - (left_out if type(left_out) is set else set())),
         }
         in_tables = [pair for table in _TABLES for pair in items_of(held.get(table))]
         others = [(n, held[n]) for n in names if n[:1] != "_" and n != "training"]
@@ -135,7 +134,7 @@ class _Recorder:
     def _optimizer(self, kind: type, held: dict[str, Any]) -> tuple[dict[str, Any], _Parts]:
         hooks = self._hooks(_tables_of_hooks(held))
         state = [
-            value if _type(value) is dict else dict(items_of(value))
+            value if type(value) is dict else dict(items_of(value))
             for _, value in items_of(held.get("state"))
         ]
         groups, defaults = held.get("param_groups"), held.get("defaults")
@@ -149,9 +148,9 @@ class _Recorder:
             "kind": "container",
             "type": errors.class_name(kind),
             "length": len(items),
-            "entries": [0 if _id(_type(item)) in _PLAIN else self._number(item) for item in items],
+            "entries": [0 if identity(type(item)) in _PLAIN else self._number(item) for item in items],
         }
-        names = [repr(k) if kind is dict and _type(k) is str else n for n, k in enumerate(value)]
+        names = [repr(k) if kind is dict and type(k) is str else n for n, k in enumerate(value)]
         return entry, [(f"[{name}]", item) for name, item in zip(names, items, strict=True)]
 
     def _hooks(self, tables: list[Any]) -> list[int]:
@@ -162,7 +161,7 @@ class _Recorder:
 
 def _attributes(held: dict[str, Any]) -> list[str]:
     """The names of all attributes; those with an underscore are an author's own, too."""
-    return [name for name in held if _type(name) is str]
+    return [name for name in held if type(name) is str]
 
 
 def _tables_of_hooks(held: dict[str, Any]) -> list[Any]:

@@ -24,7 +24,6 @@ _Base, _Tensor, _Parameter = torch._C.TensorBase, torch.Tensor, torch.nn.Paramet
 _set_class = object.__dict__["__class__"].__set__
 _attributes = _Tensor.__dict__["__dict__"].__get__
 _its_own = frozenset(name for kind in (_Parameter, _Tensor, _Base, object) for name in kind.__dict__)
-_type, _id, _issubclass = type, identity, issubclass
 _MAX_ITEMS = 3_000  # as many as an answer may have
 
 
@@ -36,23 +35,23 @@ def make_plain(value: Any) -> list[str]:
     """
     changed: list[str] = []
     for tensor in _tensors(value):
-        kind = _type(tensor)
+        kind = type(tensor)
         if not is_tensor(tensor):
             try:
-                _set_class(tensor, _Parameter if _issubclass(kind, _Parameter) else _Tensor)
+                _set_class(tensor, _Parameter if issubclass(kind, _Parameter) else _Tensor)
             except TypeError:
                 named = errors.class_name(kind)
                 raise TypeError(f"a tensor of the class {named} cannot be read: it has __slots__") from None
         attributes = _attributes(tensor)
         for name in [name for name in attributes if name in _its_own] if attributes else ():
             del attributes[name]
-            changed.append(f"{errors.class_name(_type(tensor))}.{name}")
+            changed.append(f"{errors.class_name(type(tensor))}.{name}")
     return changed
 
 
 def _restored_classes(kinds: list[tuple[Any, type]]) -> list[str]:
     """Give values the classes again that they had; returns what was changed, for a flag."""
-    exchanged = [(value, kind) for value, kind in kinds if _type(value) is not kind]
+    exchanged = [(value, kind) for value, kind in kinds if type(value) is not kind]
     for value, kind in exchanged:
         _set_class(value, kind)
     return [f"the class of a {errors.class_name(kind)}" for _, kind in exchanged]
@@ -63,11 +62,11 @@ def _tensors(value: Any) -> Iterator[Any]:
     waiting, seen, left = [value], set[int](), _MAX_ITEMS
     while waiting:
         part = waiting.pop()
-        kind = _type(part)
-        if _issubclass(kind, _Base):
+        kind: Any = type(part)
+        if issubclass(kind, _Base):
             yield part
-        elif (kind is list or kind is dict or _issubclass(kind, tuple)) and _id(part) not in seen:
-            seen.add(_id(part))
+        elif (kind is list or kind is dict or issubclass(kind, tuple)) and identity(part) not in seen:
+            seen.add(identity(part))
             parts = dict.values(part) if kind is dict else part if kind is list else tuple.__iter__(part)
             items = list(islice(parts, left))
             left -= len(items)
@@ -98,8 +97,8 @@ class CallWatch:
             given: what the student's code gets to hold.
         """
         before, given = torch_state.listeners(), [*given]
-        watched = (v for v in given if _issubclass(_type(v), _Base) or is_module(v) or is_optimizer(v))
-        kinds = [(value, _type(value)) for value in watched]
+        watched = (v for v in given if issubclass(type(v), _Base) or is_module(v) or is_optimizer(v))
+        kinds = [(value, type(value)) for value in watched]
         try:
             result = function()
         finally:

@@ -47,12 +47,11 @@ _WIDER = {
     **dict.fromkeys((torch.float16, torch.bfloat16), torch.float32),
     **dict.fromkeys((torch.float8_e4m3fn, torch.float8_e5m2), torch.float32),
 }
-_type, _str, _id, _issubclass = type, str, identity, issubclass
 
 
 def is_tensor(value: Any) -> bool:
     """Whether a value is exactly a Tensor or a Parameter."""
-    return _type(value) is _Tensor or _type(value) is _Parameter
+    return type(value) is _Tensor or type(value) is _Parameter
 
 
 def storage_of(tensor: Any) -> Any:
@@ -68,7 +67,7 @@ def storage_of(tensor: Any) -> Any:
 
 def memory_key(tensor: Any, storage: Any) -> int:
     """A number that is equal for tensors on the same memory, as long as they live."""
-    return -_id(tensor) if storage is None else _cdata(storage)
+    return -identity(tensor) if storage is None else _cdata(storage)
 
 
 def place_of(tensor: Any) -> tuple[int, int]:
@@ -135,7 +134,7 @@ class Fields(NamedTuple):
         """The same as it travels."""
         return {
             "kind": "Parameter" if self.kind is _Parameter else "Tensor",
-            "dtype": _str(self.dtype),
+            "dtype": str(self.dtype),
             "shape": [*self.shape],
             "value": None if self.value is None else _in_base64(self.value, newline=False).decode(),
             "is_leaf": self.is_leaf,
@@ -168,13 +167,13 @@ def elements_of(tensor: Any) -> bytes | None:
 def _fields(tensor: Any, content: Any) -> Fields:
     node = None if (leaf := is_leaf(tensor)) else made_by(tensor)
     return Fields(
-        _type(tensor),
+        type(tensor),
         _dtype(tensor),
         _shape(content),
         _elements(content),
         leaf,
         requires_grad(tensor),
-        None if leaf else REFUSED if node is None else class_name(_type(node)),
+        None if leaf else REFUSED if node is None else class_name(type(node)),
         retains_grad(tensor),
         None if _is_inference(tensor) else _version(tensor),
     )
@@ -236,12 +235,12 @@ _MAX_MODULES = 1_000  # in a module; two that hold each other twice have no end
 
 def is_module(thing: Any) -> bool:
     """Whether it is a module, whatever its class says."""
-    return _issubclass(_type(thing), _Module)
+    return issubclass(type(thing), _Module)
 
 
 def is_optimizer(thing: Any) -> bool:
     """Whether it is an optimizer, whatever its class says."""
-    return _issubclass(_type(thing), _Optimizer)
+    return issubclass(type(thing), _Optimizer)
 
 
 def attributes_of(thing: Any) -> dict[str, Any]:
@@ -251,7 +250,7 @@ def attributes_of(thing: Any) -> dict[str, Any]:
 
 def items_of(table: Any) -> list[tuple[Any, Any]]:
     """The items of a table, which is a dict whatever its class says; of anything else none."""
-    return [*dict.items(table)] if _issubclass(_type(table), dict) else []
+    return [*dict.items(table)] if issubclass(type(table), dict) else []
 
 
 def modules_of(module: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -273,7 +272,7 @@ def _below(module: Any, prefix: str, above: tuple[Any, ...]) -> Iterator[tuple[s
 def members(module: Any, part: str) -> list[tuple[str, Any]]:
     """What a module itself registered: ``_parameters``, ``_buffers`` or ``_modules``, without None."""
     registered = items_of(attributes_of(module).get(part))
-    return [(name, value) for name, value in registered if _type(name) is str and value is not None]
+    return [(name, value) for name, value in registered if type(name) is str and value is not None]
 
 
 def named(module: Any, part: str) -> dict[str, Any]:
@@ -291,8 +290,8 @@ def groups_of(optimizer: Any) -> list[list[Any]]:
 def memory_of(optimizer: Any) -> dict[int, list[tuple[Any, Any]]]:
     """What an optimizer remembers of each parameter (momentum ...), by the id of the parameter."""
     kept = items_of(attributes_of(optimizer).get("state"))
-    return {_id(parameter): items_of(memory) for parameter, memory in kept}
+    return {identity(parameter): items_of(memory) for parameter, memory in kept}
 
 
 def _items(value: Any) -> list[Any]:
-    return [*list.__iter__(value)] if _issubclass(_type(value), list) else []
+    return [*list.__iter__(value)] if issubclass(type(value), list) else []

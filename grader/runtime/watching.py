@@ -18,7 +18,6 @@ globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the m
 
 _module_dict = torch.nn.Module.__dict__["__dict__"].__get__
 _is_grad_enabled = torch.is_grad_enabled
-_type, _id, _next, _issubclass = type, id, next, issubclass
 _referents = gc.get_referents
 
 
@@ -43,7 +42,7 @@ def graph_at(  # noqa: PLR0913 - each is asked for by some picture
         elif len(calls) >= after:
             counted[:] = counted[0] + 1, len(calls)
             if counted[0] == call:
-                given = args[0] if args else _next(iter(kwargs.values()), None)
+                given = args[0] if args else next(iter(kwargs.values()), None)
                 drawn.append(graph(**_states(calls[-last:], given, into), **named))
         return forward(*args, **kwargs)
 
@@ -62,12 +61,12 @@ def _calls_of(module: Any) -> list[dict[str, Any]]:
     names = code.co_varnames[2 : code.co_argcount]  # without self and what is no state
 
     def watched(*args: Any, **kwargs: Any) -> Any:
-        entered = args[1] if args[1:] else _next((kwargs[name] for name in names if name in kwargs), None)
+        entered = args[1] if args[1:] else next((kwargs[name] for name in names if name in kwargs), None)
         record: dict[str, Any] = {"entered": _plain(entered), "left": None, "has_history": False}
         calls.append(record)  # before it runs, for it may stop with an error
         output = forward(*args, **kwargs)
         left = record["left"] = _plain(output)
-        first = _next(iter(left), None) if _type(left) is tuple else left
+        first = next(iter(left), None) if type(left) is tuple else left
         record["has_history"] = is_tensor(first) and made_by(first) is not None
         return output
 
@@ -79,14 +78,14 @@ def _python_function(forward: Any) -> Any:
     """The Python function behind a ``forward``: behind our replacement, a bound method and `opaque`."""
     forward = getattr(forward, "__wrapped__", forward)
     function = getattr(forward, "__func__", forward)
-    if _type(function) is types.FunctionType:
+    if type(function) is types.FunctionType:
         return function
-    return _next(f for f in _referents(function) if _type(f) is types.FunctionType)
+    return next(f for f in _referents(function) if type(f) is types.FunctionType)
 
 
 def _plain(value: Any) -> Any:
     """A tuple of any class as one of Python's own; anything else as it is."""
-    return tuple(tuple.__iter__(value)) if _issubclass(_type(value), tuple) else value
+    return tuple(tuple.__iter__(value)) if issubclass(type(value), tuple) else value
 
 
 def _states(calls: list[dict[str, Any]], given: Any, into: str) -> dict[str, Any]:
@@ -103,7 +102,7 @@ def _states(calls: list[dict[str, Any]], given: Any, into: str) -> dict[str, Any
 
 
 def _are_same(one: Any, other: Any) -> bool:
-    if _type(one) is tuple and _type(other) is tuple and len(one) == len(other):
+    if type(one) is tuple and type(other) is tuple and len(one) == len(other):
         return all(a is b for a, b in zip(one, other, strict=True))
     return one is other
 
@@ -113,8 +112,8 @@ def replacement(module: Any, forward: Any, watched: Callable[..., Any]) -> Any:
     substitute = opaque(watched)
 
     def copied(memo: dict[int, Any]) -> Any:
-        copy = memo.get(_id(module))
-        return substitute if copy is None else _type(copy).forward.__get__(copy)
+        copy = memo.get(id(module))
+        return substitute if copy is None else type(copy).forward.__get__(copy)
 
     substitute.__deepcopy__, substitute.__wrapped__ = opaque(copied), forward
     return substitute

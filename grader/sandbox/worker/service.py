@@ -40,7 +40,7 @@ _builtins = dict(vars(builtins))
 globals()["__builtins__"] = _builtins  # a copy that patches of the module do not reach
 _read, _write, _exit, _pack, _unpack = os.read, os.write, os._exit, struct.pack, struct.unpack
 _WRITABLE_BY_ITS_BITS = "/tmp"  # noqa: S108 - nothing can be written there, but matplotlib looks at the bits
-_exec, _load, _decode, _Module = exec, marshal.loads, binascii.a2b_base64, types.ModuleType
+_load, _decode, _Module = marshal.loads, binascii.a2b_base64, types.ModuleType
 # The parts of json that are written in C: a notebook can exchange whatever stands in Python around them.
 _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 _chunks = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
@@ -201,7 +201,7 @@ class Service:
         loaded = _load(_decode(code))
         audit.begin_request(words)
         audit.expect(loaded)
-        _exec(loaded, words)
+        exec(loaded, words)
         torch_state.capture_request(loaded, module)
         return words
 
