@@ -96,7 +96,7 @@ class SelfTestReport:
             ("Attacks the preflight made from inside:", findings["attacks"], "stopped", "GOT THROUGH"),
             ("What has to work inside:", findings["controls"], "works", "BROKEN"),
         ):
-            yield [title, *_table({name: good if holds else bad for name, holds in outcomes.items()})]
+            yield [title, *(f"  {name}: {good if holds else bad}" for name, holds in outcomes.items())]
 
 
 def run_self_test() -> SelfTestReport:
@@ -112,17 +112,3 @@ def _line(label: str, text: str) -> list[str]:
     """A label, and beside it the text in as many lines as it needs."""
     first = f"  {label:<{_INDENT - 2}}"
     return textwrap.wrap(text, _WIDTH, initial_indent=first, subsequent_indent=" " * _INDENT)
-
-
-def _table(outcomes: Mapping[str, str]) -> list[str]:
-    """Names and outcomes, the short in two columns, each read downwards."""
-    entries = [f"{name}: {outcome}" for name, outcome in outcomes.items()]
-    width = (_WIDTH - 2) // 2
-    short = [entry for entry in entries if len(entry) < width - 1]
-    long = [entry for entry in entries if len(entry) >= width - 1]
-    half = -(-len(short) // 2)
-    pairs = zip(short[:half], [*short[half:], ""], strict=False)
-    return [
-        *(f"  {left:<{width}}{right}".rstrip() for left, right in pairs),
-        *(f"  {entry}" for entry in long),
-    ]
