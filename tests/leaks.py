@@ -21,7 +21,7 @@ from grader.course.assignment import MAY_COME_IN
 _ANSWER = re.compile(r"# BEGIN SOLUTION\n(.*?)# (?:STUB|END SOLUTION)", re.DOTALL)
 _GRADER = Path(__file__).parents[1] / "grader"
 _BEGUN = sorted(_GRADER.glob("templates/new_*"))  # what `new` begins a question with
-_MAY_COME_IN = re.compile(rf"<summary>{re.escape(MAY_COME_IN)}</summary>(.*?)</details>", re.DOTALL)
+_MAY_COME_IN = re.compile(rf"{re.escape(MAY_COME_IN)}\n\n((?:- .*\n?)+)")
 _WORD = re.compile(r"\w+")
 _SECRET_PATHS = re.compile(
     r"(^|/)(solutions|hidden|attacks|tests/answers|evidence|reference)/|(^|(?<!grader)/)results/|(^|/)test_\d\d_|\.pyc$"

@@ -43,6 +43,9 @@ def test_counter(Counter):
 ''',
 }
 POINTS = {"q1": 4, "q2": 3, "q3": 2.5}
+LEVELS = {"q1": {"x": ["float32 or float64", "is 1"], "the call": ["called under no_grad()"]}}
+#: What a passed check of q1 says about the graded checks.
+COVERAGE = "The public check passes. The graded checks also use: float64, under `no_grad()`, `x` = 1."
 
 
 def code(source, identity=None):
@@ -79,7 +82,9 @@ def handed_out_cells():
 def handed_out():
     """The notebook of a small assignment."""
     tests = {question: otter_test(question, CHECKS[question], POINTS[question]) for question in CHECKS}
-    return document(handed_out_cells(), assignment_name=STEM, tests=tests)
+    notebook = document(handed_out_cells(), assignment_name=STEM, tests=tests)
+    notebook["metadata"]["grader"] = {"levels": LEVELS}
+    return notebook
 
 
 def write(path: Path, notebook) -> Path:

@@ -115,7 +115,7 @@ def status(folder: Path, seconds: float) -> None:
     """Show your progress on every question.
 
     Runs the public checks of all notebooks in FOLDER, which may be a folder (default: the current one) or a
-    single notebook. Points are those of the public checks; the hidden checks test more.
+    single notebook. The graded checks test more.
     """
     from grader.student.folder import show_status
 

@@ -20,8 +20,10 @@ END_TASK = "end"
 #: The paths of an assignment's files in a course, by its stem.
 MASTER, CHECKS, ANSWERS = "solutions/{}.py", "tests/hidden/test_{}.py", "tests/answers/{}.py"
 
-#: The heading of the block that `build` writes into a task from its contract.
-MAY_COME_IN = "Inputs the graded checks use (skip this on first read)"
+#: The line above the list that `build` writes into a task from its contract.
+MAY_COME_IN = "**Inputs the graded checks use** (skip this on first read):"
+#: The name of the call among the arguments in `Question.levels`.
+THE_CALL = "the call"
 
 #: The name of an assignment: ``NN_name``.
 STEM = re.compile(r"(?P<number>\d\d)_(?P<name>[a-z][a-z0-9_]*)", re.ASCII)

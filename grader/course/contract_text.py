@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from grader.contracts.cases import MEMORY
-from grader.course.assignment import MAY_COME_IN, Assignment, MasterCell, Question
+from grader.course.assignment import MAY_COME_IN, THE_CALL, Assignment, MasterCell, Question
 from grader.course.contract import Contract
 from grader.course.kinds import Kinds
 from grader.course.levels import CALL, LAYERS_WITH_MODES, MODE_OF_LAYERS, factor_of
@@ -20,8 +20,6 @@ from grader.course.levels import CALL, LAYERS_WITH_MODES, MODE_OF_LAYERS, factor
 _FIRST_HINT = re.compile(r"(?m)^<details>\s*<summary>")
 _BARE_SHAPE = re.compile(r"(?<![`\w])\([^()`]*,[^()`]*\)")
 _ARGUMENTS = re.compile(r"(\w+(?:, \w+)*): ")
-#: The name of the call among the arguments in `levels_of`.
-THE_CALL = "the call"
 _DTYPES = {
     "float32": "float32",
     "float64": "float64",
@@ -69,8 +67,8 @@ def contract_of(question: Question, contracts: Sequence[Contract]) -> Contract |
 
 
 def with_block(task: str, contract: Contract) -> str:
-    """A task's text with the block before its first fold, or at its end."""
-    block = f"<details><summary>{MAY_COME_IN}</summary>\n\n{block_of(contract)}\n\n</details>"
+    """A task's text with the list of inputs before its first fold, or at its end."""
+    block = f"{MAY_COME_IN}\n\n{block_of(contract)}"
     fold = _FIRST_HINT.search(task)
     if fold is None:
         return f"{task.rstrip()}\n\n{block}"

@@ -12,7 +12,7 @@ reader, which makes an object of every value, reads these up to `MAX_LOOSE_BYTES
 import codecs
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -137,6 +137,7 @@ class _RawSheet(Struct):
 
 class _RawMetadata(Struct):
     otter: Raw = _NULL
+    grader: Raw = _NULL
 
 
 class _RawDocument(Struct):
@@ -180,10 +181,11 @@ def _without_outputs(document: _RawDocument, name: str) -> dict[str, Any]:
         sheets = (sheet.cells for sheet in document.worksheets if sheet.cells is not None)
         values["worksheets"] = [{"cells": [*map(cells.read, sheet)]} for sheet in sheets]
     try:
-        otter = msgspec.json.decode(document.metadata, type=_RawMetadata).otter
+        metadata = msgspec.json.decode(document.metadata, type=_RawMetadata)
     except msgspec.DecodeError:
-        otter = _NULL
-    return {**values, "metadata": {"otter": _value(otter, MAX_CELL_BYTES)}}
+        metadata = _RawMetadata()
+    parts = {"otter": metadata.otter, "grader": metadata.grader}
+    return {**values, "metadata": {name: _value(raw, MAX_CELL_BYTES) for name, raw in parts.items()}}
 
 
 class _Cells:
@@ -390,6 +392,8 @@ class Document:
     notebook: Notebook  # its code cells, and the assignment it claims
     cells: tuple[DocumentCell, ...]  # all its cells; none in the old format 3, where they lie on worksheets
     tests: Mapping[str, str]  # the public checks in its metadata, by the question's id
+    #: Phrases for the levels of inputs in its metadata, by the question's id and the argument's name.
+    levels: Mapping[str, Mapping[str, Sequence[str]]]
 
 
 def read_document(path: Path) -> Document:
@@ -412,11 +416,22 @@ def read_document(path: Path) -> Document:
             cells.append(DocumentCell(index, of_code.number, identity, of_code.source))
         else:
             cells.append(DocumentCell(index, 0, identity, _text(fields.get("source"))))
-    tests = {}
+    tests, levels = {}, {}
     match document:
         case {"metadata": {"otter": {"tests": dict() as found}}}:
             tests = {name: source for name, source in found.items() if isinstance(source, str)}
-    return Document(path, file.content, notebook, tuple(cells), tests)
+    match document:
+        case {"metadata": {"grader": {"levels": dict() as found}}}:
+            levels = {question: _phrases(of) for question, of in found.items() if isinstance(of, dict)}
+    return Document(path, file.content, notebook, tuple(cells), tests, levels)
+
+
+def _phrases(levels: dict[str, Any]) -> dict[str, list[str]]:
+    return {
+        name: [utf8_text(phrase) for phrase in of if isinstance(phrase, str)]
+        for name, of in levels.items()
+        if isinstance(of, list)
+    }
 
 
 def _text(source: Any) -> str:

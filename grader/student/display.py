@@ -13,8 +13,8 @@ from rich.text import Text
 
 from grader.course.assignment import END_TASK
 from grader.errors import GraderError
-from grader.scores import points_text
 from grader.student.check import Failure, NotebookReport, QuestionReport, Status
+from grader.student.coverage import coverage
 from grader.student.hints import Hint
 from grader.text import capital, terminal_line, terminal_text
 
@@ -111,10 +111,12 @@ def print_hint(to: Console, question: str, given: Hint, number: int, count: int)
 
 
 def closing(report: NotebookReport) -> Iterator[str]:
-    """How many questions pass, and the next step."""
+    """How many public checks pass, what the graded ones use beyond them, and the next step."""
     whole = len(report.questions) == len(report.notebook.questions)
     if len(report.questions) > 1:
         yield counted(report.questions)
+    if passed := [answer.question for answer in report.questions if answer.is_done]:
+        yield coverage(passed)
     following = report.next_question
     argument = report.notebook.argument
     if following is not None:
@@ -125,10 +127,10 @@ def closing(report: NotebookReport) -> Iterator[str]:
     elif whole:
         yield _when_done(report)
     elif report.cells:
-        yield f"{report.questions[0].question.id} passes. {_about_failed_cell(report)}"
+        yield _about_failed_cell(report)
         yield f"The other questions: {COMMAND} check {argument}"
     else:
-        yield f"Well done. The other questions: {COMMAND} check {argument}"
+        yield f"The other questions: {COMMAND} check {argument}"
 
 
 def focus_closing(report: NotebookReport, focus: QuestionReport) -> Iterator[str]:
@@ -137,19 +139,20 @@ def focus_closing(report: NotebookReport, focus: QuestionReport) -> Iterator[str
     following = report.question_after(focus.question.id)
     if not focus.is_done:
         return
+    yield coverage([focus.question])
     if following is not None:
         name = f"{following.question.id}, {terminal_text(following.question.title)}"
-        yield f"Well done. Press n to go on with {name}."
+        yield f"Press n to go on with {name}."
     else:
         yield _when_done(report)
 
 
 def _when_done(report: NotebookReport) -> str:
-    """What to do with a notebook of which all questions pass."""
+    """What to do with a notebook of which all public checks pass."""
     if report.cells:
-        return f"All questions pass. {_about_failed_cell(report)}"
+        return _about_failed_cell(report)
     command = f"{COMMAND} submit {report.notebook.argument}"
-    return f"Well done! Check whether the notebook is ready to submit: {command}"
+    return f"Check whether the notebook is ready to submit: {command}"
 
 
 def _about_failed_cell(report: NotebookReport) -> str:
@@ -158,16 +161,16 @@ def _about_failed_cell(report: NotebookReport) -> str:
 
 
 def counted(questions: Sequence[QuestionReport]) -> str:
-    """How many questions pass; an end task does not count and has a sentence of its own."""
+    """How many public checks pass; an end task does not count and has a sentence of its own."""
     end_tasks = [answer for answer in questions if answer.question.id == END_TASK]
     beside = "".join(f" The end task {_WORDS[answer.status].end_task}." for answer in end_tasks)
-    return f"{_pass_count(questions)} pass.{beside}"
+    return f"{_pass_count(questions)} public checks pass.{beside}"
 
 
 def _pass_count(questions: Sequence[QuestionReport]) -> str:
     others = [answer for answer in questions if answer.question.id != END_TASK]
     checked = [answer for answer in others if answer.status != "unchecked"]
-    return f"{sum(answer.is_done for answer in checked)} of {len(checked)} questions"
+    return f"{sum(answer.is_done for answer in checked)} of {len(checked)}"
 
 
 def print_cells(to: Console, report: NotebookReport) -> None:
@@ -251,11 +254,11 @@ def print_table(
     """A row for each notebook, then what the marks mean and what to do next.
 
     Args:
-        found: the report on each notebook, or why there is none; points are those of the public checks.
+        found: the report on each notebook, or why there is none.
         stems: the assignment that each answers.
     """
     table = Table("notebook", box=None, pad_edge=False, header_style="bold")
-    table.add_column("points", justify="right")
+    table.add_column("public checks", justify="right")
     table.add_column("questions")
     counted: list[QuestionReport] = []  # of each assignment the first notebook
     seen: set[str] = set()
@@ -265,11 +268,11 @@ def print_table(
         if isinstance(report, GraderError):
             table.add_row(name, "-", Text("cannot be checked, see below", "red"))
         else:
-            table.add_row(name, _points(report.questions), marks(to, report))
+            table.add_row(name, _pass_count(report.questions), marks(to, report))
             counted += report.questions if stems[path] not in seen else ()
             seen.add(stems[path])
     if len(seen) > 1:
-        table.add_row("in all", _points(counted), f"{_pass_count(counted)} pass", style="bold")
+        table.add_row("in all", _pass_count(counted), style="bold")
     to.print(table)
     to.print()
     key = Text.assemble(mark(to, "passes"), " passes  ", mark(to, "fails"), " does not yet  ")
@@ -277,12 +280,9 @@ def print_table(
     for report in found.values():
         if isinstance(report, GraderError):
             to.print(Text(terminal_line(str(report)), "red"))
+    if passed := [answer.question for answer in counted if answer.is_done]:
+        to.print(coverage(passed))
     to.print(_next_step(found, stems))
-
-
-def _points(questions: Sequence[QuestionReport]) -> str:
-    earned = sum(answer.points for answer in questions)
-    return points_text(earned, sum(answer.question.points for answer in questions))
 
 
 def marks(to: Console, report: NotebookReport, focus: str = "") -> Text:
@@ -308,4 +308,4 @@ def _next_step(found: Mapping[Path, NotebookReport | GraderError], stems: Mappin
             return f"Next: mend {terminal_line(path.name)}, as said above."
         if following := report.next_question:
             return f"Next: {COMMAND} check {report.notebook.argument} {following.question.id}"
-    return "Everything passes. Well done! Hand your notebooks in."
+    return f"Next: {COMMAND} submit"

@@ -7,13 +7,11 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.course.assignment import MAY_COME_IN
 from grader.errors import GraderError
 from grader.scores import format_points
 from grader.student.notebook import Question, UnreadableError, notebook_as_handed_out, open_notebook
 
 _DETAILS = re.compile(r"<details>\s*<summary>(?P<heading>.*?)</summary>(?P<text>.*?)</details>", re.DOTALL)
-_INPUTS = re.compile(rf"<details>\s*<summary>({re.escape(MAY_COME_IN)})</summary>(.*?)</details>", re.DOTALL)
 _COUNTED = re.compile(r"hint *\d*", re.IGNORECASE)
 _WORTH = re.compile(r"\A\*[\d.]+ points?\*\s*")
 
@@ -49,8 +47,7 @@ def find_hint(path: Path, question: str, number: int) -> tuple[str, Hint, int]:
 def hints_to(question: Question) -> list[Hint]:
     """What is asked, the author's own hints, what the public check looks at, and what it may say."""
     worth = f" ({format_points(question.points)} points)" if question.points else ""
-    task = _INPUTS.sub(r"\1:\2", question.prose)  # a part of the task, folded only in the notebook
-    prose = _WORTH.sub("", _DETAILS.sub("", task).strip()).strip()
+    prose = _WORTH.sub("", _DETAILS.sub("", question.prose).strip()).strip()
     documented = _docstring(question)
     asked = [f"{question.title}{worth}", prose, documented and f"{question.function}: {documented}"]
     hints = [Hint("What is asked", "\n\n".join(filter(None, asked)))]
@@ -67,7 +64,7 @@ def hints_to(question: Question) -> list[Hint]:
 def authors_hints(question: Question) -> list[Hint]:
     """The hints in the text of a question; a heading that is only a number would differ from ours."""
     hints = []
-    for found in _DETAILS.finditer(_INPUTS.sub("", question.prose)):
+    for found in _DETAILS.finditer(question.prose):
         heading = found["heading"].strip()
         is_number = _COUNTED.fullmatch(heading)
         hints.append(Hint("A hint from the notebook" if is_number else heading, found["text"].strip()))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -54,6 +54,8 @@ class Question:
     function: str  # the name of the function or class it asks for
     stub: DocumentCell | None  # the cell with the function
     check: PublicCheck | None
+    #: Phrases for the levels of inputs that the graded checks use, by argument.
+    levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def points(self) -> float:
@@ -338,7 +340,8 @@ def questions_of(document: Document) -> tuple[Question, ...]:
     questions = {question.id: question for question in _below_headings(document, checks)}
     for name, check in checks.items():
         if name not in questions and check.function is not None:
-            questions[name] = Question(name, check.tests[0].title, "", check.function, None, check)
+            levels = document.levels.get(name, {})
+            questions[name] = Question(name, check.tests[0].title, "", check.function, None, check, levels)
     return tuple(questions.values())
 
 
@@ -356,7 +359,8 @@ def _below_headings(document: Document, checks: dict[str, PublicCheck]) -> Itera
         function = (check and check.function) or (stub and functions_and_classes(stub.source)[0])
         if function:
             prose = cell.source.partition("\n")[2].strip()
-            yield Question(identity, title, prose, function, stub, check)
+            levels = document.levels.get(identity, {})
+            yield Question(identity, title, prose, function, stub, check, levels)
 
 
 def _is_stub(cell: DocumentCell, check: PublicCheck | None) -> bool:

@@ -12,6 +12,7 @@ from markdown_it import MarkdownIt
 from grader.course.assignment import END_TASK, name_of
 from grader.graphs.model import Graph
 from grader.student.check import Failure, QuestionReport
+from grader.student.coverage import coverage
 from grader.student.display import counted, explanation
 from grader.student.hints import Hint
 from grader.student.kernel import Printed
@@ -102,6 +103,11 @@ class Verdict:
         return ""
 
     @property
+    def coverage(self) -> str:
+        """What the graded checks use beyond the public one, once that passes."""
+        return coverage([self.found.question]) if self.status == "passes" else ""
+
+    @property
     def afterword(self) -> str:
         """Why the answer is right, once it is."""
         check = self.found.question.check
@@ -121,8 +127,7 @@ class Verdict:
                 yield from (f"    {line}" for line in explanation(failure))
                 if failure.code:
                     yield terminal_line(f"    {where(failure)}: {failure.code}")
-        if afterword := self.afterword:
-            yield f"  {afterword}"
+        yield from (f"  {text}" for text in (self.coverage, self.afterword) if text)
         for number, hint in enumerate(self.hints, start=1):
             yield f"  Hint {number}: {hint.text}"
         if self.printed.is_any:
@@ -141,7 +146,7 @@ class Verdicts:
 
     @property
     def summary(self) -> str:
-        """How many questions pass; what an older function does counts for nothing."""
+        """How many public checks pass; what an older function does counts for nothing."""
         found = (
             replace(verdict.found, status="fails") if verdict.status == "stale" else verdict.found
             for verdict in self.verdicts

@@ -140,8 +140,8 @@ def made():
 
 
 def test_the_block_stands_before_the_hints(made):
-    """It is folded; without hints it is the task's end."""
-    block = f"<details><summary>{MAY_COME_IN}</summary>\n\n{block_of(made)}\n\n</details>"
+    """The list of inputs is not folded; without hints it is the task's end."""
+    block = f"{MAY_COME_IN}\n\n{block_of(made)}"
     assert with_block(TASK + HINT, made) == f"{TASK}\n{block}\n{HINT}"
     assert with_block(TASK, made) == f"{TASK}\n{block}"
 

@@ -143,9 +143,9 @@ def test_feedback_and_report_tell_how_it_stands(klass):
 @pytest.mark.parametrize(
     ("of_questions", "of_end_task", "told"),
     [
-        ("passes", "untouched", "2 of 2 questions pass. The end task is not started yet."),
-        ("fails", "passes", "0 of 2 questions pass. The end task passes."),
-        ("passes", "fails", "2 of 2 questions pass. The end task does not pass."),
+        ("passes", "untouched", "2 of 2 public checks pass. The end task is not started yet."),
+        ("fails", "passes", "0 of 2 public checks pass. The end task passes."),
+        ("passes", "fails", "2 of 2 public checks pass. The end task does not pass."),
     ],
 )
 def test_the_check_counts_questions_and_says_how_the_end_task_stands(root, of_questions, of_end_task, told):

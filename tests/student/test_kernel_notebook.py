@@ -138,7 +138,7 @@ CASES = [
     ("right again", [RIGHT, CHECK], "passes", "✔ Two becomes four."),
     ("an old function again", ["def double(x):\n    return (x", CHECK], "stale", "did not run"),
     ("an old function, and the first cell again", [FIRST, CHECK], "stale", "your old function, which passes"),
-    ("all, with an old function", ["grader.check_all()"], "", "0 of 3 questions pass."),
+    ("all, with an old function", ["grader.check_all()"], "", "0 of 3 public checks pass."),
     (
         "an old function after an error above",
         ["1 / 0\ndef double(x):\n    return x + x", CHECK],
@@ -177,7 +177,7 @@ CASES = [
         "all",
         [ANSWERS["q1"], ANSWERS["q2"], "grader.check_all()"],
         "",
-        "3 of 3 questions pass. ... ✔ q1 ... ✔ q2 ... ✔ q3",
+        "3 of 3 public checks pass. ... ✔ q1 ... ✔ q2 ... ✔ q3",
     ),
     ("import grader", ["import grader", CHECK], "passes", "q1 · Title of q1"),
     (

@@ -13,7 +13,18 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from patience import time_limit
-from student_notebooks import ANSWERS, SETUP, STUBS, code, document, handed_out, worked, write, write_work
+from student_notebooks import (
+    ANSWERS,
+    COVERAGE,
+    SETUP,
+    STUBS,
+    code,
+    document,
+    handed_out,
+    worked,
+    write,
+    write_work,
+)
 
 from grader.cli import main
 from grader.course.course import Course
@@ -154,7 +165,8 @@ def test_the_command_says_what_passes_and_what_is_next(tmp_path, monkeypatch, wa
   · q2  Title of q2  (not started yet)
   ✔ q3  Title of q3
 
-1 of 3 questions pass.
+1 of 3 public checks pass.
+The public check passes. The graded checks test everything that the task says.
 Next: q1, Title of q1.
 Stuck? python -m grader hint {str(path).removesuffix(".ipynb")} q1
 """
@@ -222,7 +234,8 @@ def test_a_question_that_is_not_started_shows_what_the_stub_does(tmp_path, warm_
         "  · q2  Title of q2  (not started yet)",
         "  · q3  Title of q3  (not started yet)",
         "",
-        "1 of 3 questions pass.",
+        "1 of 3 public checks pass.",
+        COVERAGE,
         "Next: q2, Title of q2.",
         f"Stuck? python -m grader hint {str(path).removesuffix('.ipynb')} q2",
     ]
@@ -258,8 +271,8 @@ def test_a_question_that_passes_beside_a_failed_cell_is_told_of_it(tmp_path, war
     path = write_work(tmp_path, ["import no_such_package\n" + ANSWERS["q1"], "# why\nimport no_such_package"])
     done = run("check", path, "q1")
     assert done.exit_code == 0
-    assert "Well done" not in done.output
-    assert "q1 passes. But code cell 1 (def double) fails: mend or delete it" in done.output
+    assert COVERAGE in done.output
+    assert "But code cell 1 (def double) fails: mend or delete it" in done.output
     assert "  ! code cell 2 (import no_such_package), line 2, stopped with ModuleNotFoundError" in done.output
 
 

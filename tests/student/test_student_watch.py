@@ -17,7 +17,7 @@ from urllib.request import urlopen
 import pytest
 from patience import time_limit
 from rich.console import Console
-from student_notebooks import ANSWERS, CHECKS, STEM, handed_out, worked, write
+from student_notebooks import ANSWERS, CHECKS, COVERAGE, STEM, handed_out, worked, write
 
 from grader.course.public_check import otter_test
 from grader.student.process import RunnerPool
@@ -119,7 +119,7 @@ def test_watch_sees_a_save_and_ends_with_one_line(folder):
     with watching(folder) as process:
         first = read_until(process.stdout, WAITING)
         assert first[0] == "Starting: to load torch takes a few seconds."
-        assert "0 of 3 questions pass." in first
+        assert "0 of 3 public checks pass." in first
         save(path, worked(q1=ANSWERS["q1"]))
         assert "✔ q1 now passes" in read_until(process.stdout, WAITING)
         process.send_signal(signal.SIGINT)
@@ -193,7 +193,7 @@ def test_keys_lead_through_the_questions(terminal):
     passed = terminal.read()
     assert "  ✔ q1  Title of q1\n      `x + x` is `2 * x`.\n" in passed
     assert "✔ q1 now passes\n" in passed
-    assert "1 of 3 questions pass.\nWell done. Press n to go on with q2, Title of q2.\n" in passed
+    assert f"1 of 3 public checks pass.\n{COVERAGE}\nPress n to go on with q2, Title of q2.\n" in passed
     following = terminal.press("n")
     assert "As it was handed out:\n      ✘ It requires grad." in following
     assert "Title of q1" not in following
@@ -241,7 +241,7 @@ def test_a_check_is_dropped_at_a_new_save_and_at_q(terminal):
     save_endless()
     save(terminal.path, worked(q1=ANSWERS["q1"]))
     seen = terminal.read()
-    assert "1 of 3 questions pass." in seen
+    assert "1 of 3 public checks pass." in seen
     assert "took longer" not in seen
     save_endless()
     os.write(terminal.end, b"q")

@@ -1,0 +1,62 @@
+"""A passed public check says which levels of inputs the graded checks use beyond it."""
+
+import pytest
+from student_notebooks import COVERAGE, LEVELS, handed_out, write
+
+from grader.student.coverage import coverage
+from grader.student.notebook import Question, open_notebook
+
+FEW = {
+    "n": ["is 1"],
+    "x": ["float32 or float64", "is not contiguous"],
+    "the call": ["called under no_grad()"],
+}
+MANY = {
+    "net": ["has a part in eval mode", "has a parameter and asks for a mode", "its dropout is in train mode"],
+    "opt": ["is SGD", "is a fresh one"],
+    "name": ['is "a.b"', "gives one column", "is 0 everywhere"],
+    "the call": ["with thousands of entries", "in a second call, with other numbers"],
+}
+
+
+def question(levels):
+    return Question("q1", "Title", "", "f", None, None, levels)
+
+
+@pytest.mark.parametrize(
+    ("levels", "said"),
+    [
+        (FEW, "float64, `n` = 1, under `no_grad()`, `x` not contiguous."),
+        (
+            MANY,
+            'a second call with other numbers, `name` = "a.b", `net` with a part in eval mode, `opt` that is'
+            " SGD, thousands of entries, `net` that has a parameter and asks for a mode, and 3 more: see the"
+            " task.",
+        ),
+        ({"x": ["has one row, or none", "is 2"]}, "`x` with one row, or none; `x` = 2."),
+    ],
+)
+def test_levels_are_named(levels, said):
+    """The sentence names a level of each argument first, at most six, and counts the others."""
+    assert coverage([question(levels)]) == f"The public check passes. The graded checks also use: {said}"
+
+
+def test_levels_of_several_questions_are_named_once():
+    """Levels that most of the questions have come first."""
+    said = coverage([question({"x": ["is 2", "is 1"]}), question({"x": ["is 1"]}), question({})])
+    assert said == "The public checks pass. The graded checks also use: `x` = 1, `x` = 2."
+
+
+def test_a_question_without_levels_has_its_task():
+    """Where no levels are known, the sentence names the task."""
+    said = "The public check passes. The graded checks test everything that the task says."
+    assert coverage([question({})]) == said
+
+
+def test_levels_come_from_the_notebook(tmp_path):
+    """The levels are those of the metadata; entries of other types are ignored."""
+    notebook = handed_out()
+    notebook["metadata"]["grader"]["levels"] = {**LEVELS, "q2": 3, "q3": {"x": 4, "y": ["is 1", 2]}}
+    first, second, third = open_notebook(write(tmp_path / "01_small.ipynb", notebook)).questions
+    assert coverage([first]) == COVERAGE
+    assert (second.levels, third.levels) == ({}, {"y": ["is 1"]})
