@@ -17,6 +17,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
+import torch
+
 from grader.course.assignment import END_TASK
 from grader.errors import GraderError
 from grader.graphs.model import Graph, read_graph
@@ -24,7 +26,7 @@ from grader.runtime.names import answer_status
 from grader.sandbox.plan import TimeLimits
 from grader.student.check import Failure, QuestionReport, Status
 from grader.student.hints import authors_hints
-from grader.student.kernel import CellLog, Printed, StoppedError, quiet, sources_of, time_limit
+from grader.student.kernel import CellLog, CellRun, Printed, StoppedError, quiet, sources_of, time_limit
 from grader.student.notebook import Question, StudentNotebook, notebook_as_handed_out, open_notebook
 from grader.student.public_tests import LastCall, failure_of, tests_in
 from grader.student.unsaved import note_check
@@ -43,6 +45,12 @@ _NOT_FOUND = (
 _NO_CALL = (
     'There is no grader.{name} here. There are grader.check("q1") and grader.check_all(), and for pictures'
     " `from grader import xray`. To hand in, save the notebook: nothing has to be exported."
+)
+_ONE_QUESTION = "grader.check takes one question: {calls}. To check all of them, call grader.check_all()."
+_GRADIENTS_ARE_OFF = (
+    "Gradients are switched off in this kernel, so no check can tell whether your answer is right: a cell"
+    " called torch.set_grad_enabled(False), or this check is inside of torch.no_grad(). Run"
+    " torch.set_grad_enabled(True) in a cell of its own, then check again."
 )
 _OUR_MISTAKE = (
     "This check failed by a mistake of its own ({error}). Restart the kernel and run all cells; if it happens"
@@ -88,14 +96,19 @@ class Notebook:
         self._folder = Path.cwd()
         self._found: StudentNotebook | None = None
         self._failures: dict[str, int] = {}  # of questions: with each of them a hint more is shown
+        self._checked: dict[str, CellRun] = {}  # the run of a question's cell that was checked last
         self._log = _cell_log()
         _LATEST[:] = [self]
 
     @_shown
-    def check(self, question: str = "", global_env: dict[str, Any] | None = None) -> Verdict | None:
+    def check(self, question: str = "", global_env: Any = None, *more: object) -> Verdict | None:
         """Run the public tests of a question, over the caller's names; what is found shows itself."""
         if _is_graded_by_otter():
             return None
+        if asked := [one for one in (global_env, *more) if isinstance(one, str)]:
+            calls = (f'grader.check("{terminal_text(str(one))}")' for one in (question, *asked))
+            raise GraderError(_ONE_QUESTION.format(calls=", then ".join(calls)))
+        _require_gradients()
         notebook = self._notebook()
         return self._verdict(_asked(notebook, question), notebook, global_env or _callers_names())
 
@@ -104,6 +117,7 @@ class Notebook:
         """Run the public tests of all questions."""
         if _is_graded_by_otter():
             return None
+        _require_gradients()
         notebook, names = self._notebook(), _callers_names()
         asked = [question for question in notebook.questions if question.check]
         return Verdicts([self._verdict(question, notebook, names) for question in asked])
@@ -133,15 +147,20 @@ class Notebook:
                 answered = answer_status(stub.source, function, names, sources_of(linecache.cache))
                 status = "untouched" if answered == "untouched" else status
         log, stub_id, opened = self._log, stub.id if stub else "", Path(os.environ.get(_SESSION, ""))
-        cell = log.last_run(function, stub_id) if log else None
+        cell, again = log.last_run(function, stub_id) if log else None, ""
         if cell:
             note_check(opened, question.id, cell.source, cell.ended)
+            run = run.placed(cell)
+            if self._checked.get(question.id) is cell:
+                again = cell.first_line_of_its_own(stub.source if stub else "")
+            self._checked[question.id] = cell
         failures = self._failures[question.id] = self._failures.get(question.id, 0) + (status == "fails")
         return Verdict(
             QuestionReport(question, status, run.tests),
             failed=cell.failure if cell and function not in cell.given else None,
             has_run=log is not None and log.has_run(stub_id),
             is_outdated=cell is not None and cell.is_outdated(function, opened),
+            again=again,
             printed=run.printed,
             graph=run.graph,
             hints=tuple(authors_hints(question)[:failures]) if status == "fails" else (),
@@ -151,9 +170,9 @@ class Notebook:
 _LATEST: list[Notebook] = []  # of this kernel, for a cell that says `import grader`
 
 
-def check(question: str = "") -> Verdict | Sentence | None:
+def check(question: str = "", *more: object) -> Verdict | Sentence | None:
     """``check`` of the notebook's own ``grader``, whose name `import grader` took."""
-    return (_LATEST or [Notebook()])[0].check(question)
+    return (_LATEST or [Notebook()])[0].check(question, *more)
 
 
 def check_all() -> Verdicts | Sentence | None:
@@ -167,6 +186,10 @@ class _Run(NamedTuple):
     tests: tuple[tuple[str, Failure | None], ...]
     printed: Printed
     graph: Graph | None
+
+    def placed(self, cell: CellRun) -> _Run:
+        """The same with each failure at its line of the cell that ran."""
+        return self._replace(tests=tuple((said, one and cell.placed(one)) for said, one in self.tests))
 
 
 _NOTHING = _Run((), Printed(), None)
@@ -225,6 +248,12 @@ def _asked(notebook: StudentNotebook, name: str) -> Question:
     if not wanted:
         raise GraderError(f'Name a question, as in grader.check("{ids[0]}"): {known}.')
     raise GraderError(f"There is no {terminal_text(wanted)}; {known}.")
+
+
+def _require_gradients() -> None:
+    """Raise GraderError where gradients are off before a check: every result would be without a graph."""
+    if not torch.is_grad_enabled():
+        raise GraderError(_GRADIENTS_ARE_OFF)
 
 
 def _cell_log() -> CellLog | None:

@@ -445,12 +445,12 @@ class NullObject:
 def _shell_of(notebook: Notebook) -> Any:
     """What ``get_ipython()`` gives: magics and commands are recognised and not executed."""
 
-    def execute(text: str, origin: str) -> None:
+    def execute(text: str, origin: str, above: str = "") -> None:
         """Run a text; report it if it stands in no cell, where the flags of cells cannot see it."""
         file = f"<{notebook.cell}, {origin}>"
         if not any(repr(text) in source for source in notebook.sources.values()):
             notice("imports at run time", file)
-        notebook.execute(text, file)
+        notebook.execute(above + text, file)
 
     @sealed
     class Shell(NullObject):
@@ -466,7 +466,7 @@ def _shell_of(notebook: Notebook) -> Any:
         def run_cell_magic(self, name: str, _line: str, cell: str) -> None:
             """``%%name``; the body of a cell that is measured or captured runs."""
             if name in _TRANSPARENT:
-                execute(cell, f"below %%{name}")
+                execute(cell, f"below %%{name}", "" if cell.startswith("%%") else "#\n")  # as many lines
 
         def getoutput(self, *_: Any, **__: Any) -> list[str]:
             """``x = !command`` prints nothing."""

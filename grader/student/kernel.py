@@ -11,7 +11,7 @@ import types
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,22 @@ class CellRun:
             return False
         heads = (line.strip() for line in self.source.splitlines())
         return self.id == cell_id if self.id else any(f"{function}(" in h and h.endswith(":") for h in heads)
+
+    def placed(self, failure: Failure) -> Failure:
+        """The failure at its line of this cell: below a magic such as ``%%time`` IPython counts from 1."""
+        above, magic, _ = self.source.partition("%%")
+        lines = self.source.splitlines()
+        number = failure.line + above.count("\n") + 1
+        if not magic or above.strip() or not failure.line or number > len(lines):
+            return failure
+        code = lines[number - 1].strip()
+        return replace(failure, line=number, code=code) if failure.code in {"", code} else failure
+
+    def first_line_of_its_own(self, starter: str) -> str:
+        """The first line that is not in the starter code; empty where there is none."""
+        known = {line.strip() for line in starter.splitlines()}
+        lines = (line.strip() for line in self.source.splitlines())
+        return next((line for line in lines if line not in known and not line.startswith(("#", "%"))), "")
 
     def is_outdated(self, function: str, path: Path) -> bool:
         """Whether a notebook's file, saved since, holds another version of this cell, by the function in it.
@@ -96,7 +112,8 @@ class CellLog:
         given = frozenset(name for name, _ in self._before.items() ^ after.items())
         began = result.error_before_exec is None
         cell = getattr(result.info, "cell_id", None) or ""
-        self._runs.append(CellRun(result.info.raw_cell or "", failure, began, given, time.time(), cell))
+        run = CellRun(result.info.raw_cell or "", failure, began, given, time.time(), cell)
+        self._runs.append(replace(run, failure=run.placed(failure)) if failure else run)
 
 
 class StoppedError(BaseException):

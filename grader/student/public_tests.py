@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import re
 import time
 import types
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import wraps
 from typing import Any
+
+import torch
 
 from grader.contracts.diagnosis import beginning, meaning_of
 from grader.runtime.errors import describe_error, function_of
@@ -23,6 +26,13 @@ _MOST_SECONDS = 1.0  # for pictures of a function that is called again and again
 _MOST_LINES = 20
 _MOST_CHARACTERS = 500  # in a line that a public test says
 _MOST_OF_ERRORS = 200  # in a line of an error of the student's code
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])")
+_LONG = re.compile(r"\.\d{5}")
+_FEWEST_DIGITS, _ALL_DIGITS = 5, 17
+
+
+class GradModeError(AssertionError):
+    """A call left gradients switched off, so every later result would be without a graph."""
 
 
 class OtterTest:
@@ -36,11 +46,25 @@ class OtterTest:
         return self
 
     def run(self, names: Mapping[str, Any], last: LastCall | None = None) -> None:
-        """Call the test with what it asks for by name, as Otter does; `last` notes what its function does."""
+        """Call the test with what it asks for by name, as Otter does; `last` notes what its function does.
+
+        Raises:
+            GradModeError: gradients are off afterwards; they are switched on again.
+        """
         given = {name: names.get(name) for name in inspect.signature(self.test).parameters if name != "env"}
         if last is not None:
             given = {name: last.watch(answer) for name, answer in given.items()}
-        self.test(**given)
+        was_on = torch.is_grad_enabled()
+        try:
+            self.test(**given)
+        finally:
+            if was_on and not torch.is_grad_enabled():
+                torch.set_grad_enabled(True)
+                raise GradModeError(
+                    f"{' or '.join(given)} left gradients switched off: torch.is_grad_enabled() is False"
+                    " after the call, so nothing is recorded any more. `with torch.no_grad():` switches them"
+                    " on again, also where an error is raised."
+                ) from None
 
 
 def tests_in(source: str, file: str) -> list[OtterTest]:
@@ -89,7 +113,7 @@ def failure_of(error: BaseException, own: str, names: Mapping[str, Any]) -> dict
         names: of the notebook; code of the notebook is what has them as its globals.
     """
     raising, number = _place(_last(error, lambda _: True))
-    said = isinstance(error, AssertionError) and raising == own
+    said = isinstance(error, GradModeError) or (isinstance(error, AssertionError) and raising == own)
     original = (said and error.__cause__) or error  # what a test could not go on with
     trace = _in_notebook(original, names)
     file, line = _place(trace)
@@ -107,7 +131,7 @@ def failure_of(error: BaseException, own: str, names: Mapping[str, Any]) -> dict
         text = beginning(text) if cause else text
         text = f"stopped with {kind}: {text}" if text else f"stopped with {kind}"
     return {
-        "text": _bounded(text, _MOST_CHARACTERS if said else _MOST_OF_ERRORS),
+        "text": _bounded(rounded(text) if said else text, _MOST_CHARACTERS if said else _MOST_OF_ERRORS),
         "meaning": cause,
         "cell": cell_of(file),
         "line": line,
@@ -116,6 +140,17 @@ def failure_of(error: BaseException, own: str, names: Mapping[str, Any]) -> dict
         "said": said,
         "kind": kind,
     }
+
+
+def rounded(text: str) -> str:
+    """Round the long numbers in a message to the fewest digits that tell all its numbers apart."""
+    texts = set(_NUMBER.findall(text))
+    values = {float(number) for number in texts}
+    for digits in range(_FEWEST_DIGITS, _ALL_DIGITS + 1):
+        shorter = {n: f"{float(n):.{digits}g}" if _LONG.search(n) else n for n in texts}
+        if len({float(number) for number in shorter.values()}) == len(values):
+            break
+    return _NUMBER.sub(lambda found: shorter[found[0]], text)
 
 
 def _bounded(text: str, longest: int) -> str:

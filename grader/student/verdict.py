@@ -51,6 +51,7 @@ class Verdict:
         failed: how the last run of the question's cell failed, where it did not define the function anew.
         has_run: whether the cell that was handed out for the question ran to its end.
         is_outdated: whether the notebook was saved with another version of that cell since it ran.
+        again: a line of the cell's version that was checked, where that version was checked before.
         printed: what the function printed meanwhile, and the warnings.
         graph: behind what the function was given and returned the last time.
         hints: to be shown, the newest last.
@@ -60,6 +61,7 @@ class Verdict:
     failed: Failure | None
     has_run: bool
     is_outdated: bool
+    again: str
     printed: Printed
     graph: Graph | None
     hints: tuple[Hint, ...]
@@ -103,6 +105,16 @@ class Verdict:
         return ""
 
     @property
+    def reminder(self) -> str:
+        """What has to be said where a version that fails was checked again: perhaps its cell was edited."""
+        if not self.again or self.status != "fails":
+            return ""
+        return (
+            "The cell has not run since the last check. What was checked has the line"
+            f" `{self.again.replace('`', chr(39))}`: if the cell shows another one, run it."
+        )
+
+    @property
     def coverage(self) -> str:
         """What the graded checks use beyond the public one, once that passes."""
         return coverage([self.found.question]) if self.status == "passes" else ""
@@ -119,8 +131,7 @@ class Verdict:
     def _lines(self) -> Iterator[str]:
         mark, standing = self.shown
         yield f"{mark} {self.title} ({standing})"
-        if remark := self.remark:
-            yield f"  {remark}"
+        yield from (f"  {text}" for text in (self.remark, self.reminder) if text)
         for title, failure in self.found.tests:
             yield f"  {_SHOWN['fails' if failure else 'passes'][0]} {title}"
             if failure:

@@ -29,9 +29,11 @@ def question(levels):
         (FEW, "float64, `n` = 1, under `no_grad()`, `x` not contiguous."),
         (
             MANY,
-            'a second call with other numbers, `name` = "a.b", `net` with a part in eval mode, `opt` that is'
-            " SGD, thousands of entries, `net` that has a parameter and asks for a mode, and 3 more: see the"
-            " task.",
+            (
+                'a second call with other numbers, `name` = "a.b", `net` with a part in eval mode, `opt` that'
+                " is SGD, thousands of entries, `net` that has a parameter and asks for a mode, and 3 more:"
+                " see the task."
+            ),
         ),
         ({"x": ["has one row, or none", "is 2"]}, "`x` with one row, or none; `x` = 2."),
     ],

@@ -171,6 +171,12 @@ CASES = [
     ),
     ("no name", ["grader.check()"], "", 'Name a question, as in grader.check("q1"): this notebook'),
     ("unknown question", ['grader.check("q9")'], "", "There is no q9; this notebook has q1 to q3."),
+    (
+        "two questions",
+        ['grader.check("q1", "q2")'],
+        "",
+        'grader.check takes one question: grader.check("q1"), then grader.check("q2"). To check all of them,',
+    ),
     ("no question at all", ["grader.check(None)"], "", "There is no None; this notebook has q1 to q3."),
     ("Otter's export", ["grader.export()"], "", "There is no grader.export here ... save the notebook"),
     (
@@ -180,6 +186,46 @@ CASES = [
         "3 of 3 public checks pass. ... ✔ q1 ... ✔ q2 ... ✔ q3",
     ),
     ("import grader", ["import grader", CHECK], "passes", "q1 · Title of q1"),
+    (
+        "gradients are off",
+        ["torch.set_grad_enabled(False)", CHECK],
+        "",
+        "Gradients are switched off in this kernel, so no check can tell ... torch.set_grad_enabled(True)",
+    ),
+    (
+        "an answer that leaves gradients off",
+        [
+            "torch.set_grad_enabled(True)",
+            "def double(x):\n    torch.set_grad_enabled(False)\n    return 0",
+            CHECK,
+        ],
+        "fails",
+        "✘ Two becomes four. ... double left gradients switched off: torch.is_grad_enabled() is False",
+    ),
+    (
+        "an error in a timed cell",
+        ["%%time\ndef double(x):\n    y = x\n    return y.missing", CHECK],
+        "fails",
+        "AttributeError ... in double, line 4 of its cell: return y.missing",
+    ),
+    (
+        "an error in a captured cell",
+        ["\n%%capture\ndef double(x):\n    y = x\n    return y.missing", CHECK],
+        "fails",
+        "AttributeError ... in double, line 5 of its cell: return y.missing",
+    ),
+    (
+        "a timed cell that stops",
+        ["%%time\ny = 1\ny.missing\ndef double(x): pass", CHECK],
+        "stale",
+        "it stopped with AttributeError: 'int' object has no attribute 'missing', in line 3.",
+    ),
+    (
+        "the same answer again",
+        ["def double(x):\n    # twice\n    return x * x", "CHECKED = grader.check('q1')", CHECK],
+        "fails",
+        "has not run since the last check. What was checked has the line `return x * x`: if the cell",
+    ),
     (
         "a mistake of ours",
         ["import grader.notebook\nkept, grader.notebook._run = grader.notebook._run, None", FIRST, CHECK],

@@ -32,6 +32,7 @@ from grader.student.check import RunLog, check
 from grader.student.display import failure_lines
 from grader.student.notebook import open_notebook
 from grader.student.process import RunnerProcess
+from grader.student.public_tests import rounded
 
 COURSE = Course.find(Path(__file__).parent)
 ROOT = Path(__file__).resolve().parents[2]
@@ -254,15 +255,17 @@ def test_an_endless_line_is_named(tmp_path):
     assert (failure.cell, failure.line, failure.code) == (2, 2, "while 1: pass")
 
 
-def test_gradients_left_switched_off_are_found_as_in_jupyter(tmp_path, warm_runners):
-    """What a function leaves switched off is seen by the next test of its question, and only there."""
+def test_gradients_left_switched_off_are_reported_first(tmp_path, warm_runners):
+    """A call that leaves gradients off fails its test with that reason; the next test has them on again."""
     off = """\
 def double(x):
     was_on = torch.is_grad_enabled()
     torch.set_grad_enabled(False)
     return 2 * x if was_on else 0"""
     found = look(write_work(tmp_path, ["import torch", off, ANSWERS["q2"]]), ["q1", "q2"])
-    assert [failure is None for _, failure in found.questions[0].tests] == [True, False]
+    (_, first), (_, second) = found.questions[0].tests
+    assert first.text.startswith("double left gradients switched off: torch.is_grad_enabled() is False")
+    assert first.said and second.text == first.text
     assert found.questions[1].status == "passes"
 
 
@@ -294,6 +297,27 @@ def test_a_long_error_of_a_student_is_cut(tmp_path, warm_runners):
     assert first.text == "stopped with ValueError: " + "y" * 175 + " ..."
     where = "at code cell 1, line 2, in double"
     assert list(failure_lines(second))[-1] == f"{where}: if x == 3: return [1][::-1] + x"
+
+
+def test_a_timed_cell_keeps_its_line_numbers(tmp_path, warm_runners):
+    """A line below `%%time` has the number that it has in the cell."""
+    cell = "%%time\ndef double(x):\n    y = x\n    return y.missing"
+    (_, failure), *_ = look(write_work(tmp_path, [cell]), ["q1"]).questions[0].tests
+    assert (failure.cell, failure.line, failure.code) == (1, 4, "return y.missing")
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("w is 6.164000034332275 instead of 6.163000106811523", "w is 6.164 instead of 6.163"),
+        ("w is 6.164000034332275 instead of 6.163999557495117", "w is 6.164 instead of 6.1639996"),
+        ("[0.30000001192092896, 2.0] is not [0.3, 1000000]", "[0.30000001, 2.0] is not [0.3, 1000000]"),
+        ("1.250000000001 and 1.25, float32, 3.5", "1.250000000001 and 1.25, float32, 3.5"),
+    ],
+)
+def test_numbers_are_rounded_until_they_differ(said, shown):
+    """A message has no more digits than tell its numbers apart, and other numbers stay as they are."""
+    assert rounded(said) == shown
 
 
 @pytest.mark.parametrize(

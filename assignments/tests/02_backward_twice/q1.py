@@ -109,6 +109,6 @@ def test_both_losses_arrive(backward_both):
     assert x.grad is not None, "x.grad is None: no backward reached x"
     seen = x.grad.tolist()
     assert all(abs(value - 0.5 * place) < 1e-5 for place, value in enumerate(seen, start=1)), (
-        f"x.grad is {[round(value, 4) for value in seen]}, not [0.5, 1.0, 1.5, 2.0]"
+        f"x.grad is {seen}, not [0.5, 1.0, 1.5, 2.0]"
     )
     assert len(calls) == 1, f"the trunk was called {len(calls)} times"

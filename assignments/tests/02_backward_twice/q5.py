@@ -63,6 +63,6 @@ def test_gradient_of_the_batch(accumulate):
     seen = model.weight.grad
     assert seen is not None, "model.weight.grad is None: no backward reached the weight"
     assert abs(seen.item() - 7.6) < 1e-4, (
-        f"model.weight.grad is {seen.item():.4f} instead of 7.6, {seen.item() / 7.6:.2f} times as much:\n"
+        f"model.weight.grad is {seen.item()} instead of 7.6, {seen.item() / 7.6:.2f} times as much:\n"
         "by what number does each of your means divide?"
     )

@@ -100,12 +100,12 @@ def test_the_division_is_recorded(scale_tail):
         result = scale_tail(x * 1, 1)
     except RuntimeError as error:
         raise AssertionError(f"scale_tail stopped; torch says: {error}") from None
-    assert abs(result[1, 1].item() - 5 / s) < 1e-5, f"5 divided by {s:.4f} became {result[1, 1].item():.4f}"
+    assert abs(result[1, 1].item() - 5 / s) < 1e-5, f"5 divided by {s} became {result[1, 1].item()}"
     assert result[1, 0].item() == 9, f"the head held 9, and holds {result[1, 0].item()} in the result"
     result.sum().backward()
     assert x.grad is not None, "h gets no gradient"
     seen = x.grad[0].tolist()
-    assert abs(seen[0] - 1) < 1e-5, f"the head gets the gradient {seen[0]:.4f}, not 1"
+    assert abs(seen[0] - 1) < 1e-5, f"the head gets the gradient {seen[0]}, not 1"
     assert abs(seen[1] - 1 / s) < 1e-5, (
-        f"1 arrives at the first entry of the tail, and h gets {seen[1]:.4f}, not 1 / {s:.4f}"
+        f"1 arrives at the first entry of the tail, and h gets {seen[1]}, not 1 / {s}"
     )
