@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -42,6 +43,8 @@ _ABOUT_FAILED_CELLS = (
     "the imports, definitions and assignments of literals of that cell, and skips its other statements. The "
     "names that a skipped statement would have defined are missing."
 )
+#: A message that gives another one as its reason, as in "The value is not the sum (it is a float)."
+_REASON = re.compile(r"\((?:it|\S+) is (?P<fault>[^()]{3,200})\)\.?\Z")
 _SAME_GRAPH = ": the same as the reference's; what is wrong is not in this graph"
 
 
@@ -195,19 +198,18 @@ def _own_code(code: Sequence[Excerpt]) -> Fold:
         if len(code) > 1:
             blocks.append(Paragraph(f"Code cell {excerpt.cell}:"))
         blocks.append(Code(excerpt.rows))
-    return Fold("Your code", "; ".join(excerpt.title for excerpt in code), blocks, "code")
+    return Fold("Your code", "; ".join(excerpt.title for excerpt in code), blocks, "code", is_open=True)
 
 
 def _xrays(question: QuestionResult, pictures: Sequence[Picture], *, with_legend: bool) -> list[Block]:
-    """The pictures of an answer: open where points were lost, unless the reference's graph is the same."""
+    """The pictures of an answer, folded: a message says what failed, a picture helps to see why."""
     blocks: list[Block] = []
     for picture in pictures if question.status == "answered" else ():
         other = picture.reference
         shown = [("Yours", picture), ("The reference's", other)] if other else [("", picture)]
         same = _SAME_GRAPH if picture.is_the_references and not question.in_full else ""
-        is_open = not question.in_full and not picture.is_the_references
         about: Text = [f"{picture.caption}{same}"]
-        blocks.append(Fold("X-ray", about, [Drawings(shown)], "xray", is_open))
+        blocks.append(Fold("X-ray", about, [Drawings(shown)], "xray"))
         if with_legend and picture is pictures[0]:
             blocks.append(Legend())
     return blocks
@@ -233,7 +235,8 @@ def diagnoses_of(checks: Sequence[CheckResult], *, shows_diagnoses: bool = True)
     """The failed checks of a question by their messages: the root cause first.
 
     Code that was stopped or stopped itself comes first, for it may be why other checks failed; then the
-    message of most checks. A check that was not reached has no cause of its own, and belongs to the first.
+    message of most checks. A check that was not reached has no cause of its own, and belongs to the first. A
+    check whose message gives the message of another as its reason failed because of that.
     """
     failed = [check for check in checks if check.outcome != "passed"]
     if not shows_diagnoses:  # what failed together would tell of them
@@ -243,8 +246,11 @@ def diagnoses_of(checks: Sequence[CheckResult], *, shows_diagnoses: bool = True)
     for check in failed:
         if check.failure in CONSEQUENCES:
             continue
-        if check.message in by_message:
-            by_message[check.message].same.append(check)
+        reason = _REASON.search(check.message or "")
+        end = f" is {reason['fault']}." if reason else None
+        said = next((message for message in by_message if end and message.endswith(end)), check.message)
+        if said in by_message:
+            by_message[said].same.append(check)
         else:
             by_message[check.message or check.id] = Diagnosis(check)
     diagnoses = sorted(by_message.values(), key=lambda d: (not d.check.stopped, -len(d.same)))

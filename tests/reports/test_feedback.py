@@ -228,6 +228,20 @@ def test_the_root_cause_comes_first(messages, order):
     assert [(one.check.message, len(one.same), len(one.follows)) for one in found] == order
 
 
+def test_a_fault_that_is_another_checks_reason_is_said_once():
+    """A check that failed because of what an earlier message says is folded into that."""
+    first, second = (
+        "What f returned is a float, not a tensor.",
+        "The value is not the sum (it is a float, not a tensor).",
+    )
+    other = "The value is not the sum (it is a list)."
+    found = diagnoses_of([check(message=message) for message in (first, second, other)])
+    assert [(one.check.message, [same.message for same in one.same]) for one in found] == [
+        (first, [second]),
+        (other, []),
+    ]
+
+
 @pytest.mark.parametrize(
     ("hidden", "gone"),
     [
@@ -265,16 +279,16 @@ def test_outcomes_stay_where_diagnoses_are_hidden():
 
 
 def test_pictures_stand_in_their_question():
-    """An X-ray stands below the checks of its question: open where points were lost, else folded."""
+    """An X-ray stands below the checks of its question, folded."""
     page, text = both(result(PASSED, FAILED), {"q1": [drawn("mine")], "q2": [drawn("yours")]})
     parsed = Page(page)
-    assert ["open" in details for details in parsed.all("details", "xray")] == [False, True]
+    assert ["open" in details for details in parsed.all("details", "xray")] == [False, False]
     order = [
         parsed.text.index(part) for part in ("The loss of mine", "mine has 3", "q2 ·", "The loss of yours")
     ]
     assert order == sorted(order)
     assert [content for _, content in fences(text)] == ["flowchart TB\n  mine", "flowchart TB\n  yours"]
-    assert text.count("<details>") == text.count("</details>") == 1
+    assert text.count("<details>") == text.count("</details>") == 2
     assert text.index("</details>") < text.index("## q2")
 
 
@@ -363,7 +377,7 @@ def test_a_fence_is_not_broken_out_of(text):
     _, told = both(result(FAILED), {"q2": [Picture("c", "s", SVG, text)]})
     ((info, _),) = fences(told)
     assert info == "mermaid"
-    assert told.endswith(f"```\n\n{LEGEND_MARKDOWN}\n")
+    assert told.endswith(f"```\n\n</details>\n\n{LEGEND_MARKDOWN}\n")
 
 
 def test_the_cell_that_stopped_is_named_where_a_function_is_missing():

@@ -104,11 +104,10 @@ def test_everything_can_be_read_in_the_light_and_in_the_dark(feedback, visit, sc
         assert contrast(luminance(page, computed(selector)), marked) >= 4.5, selector
 
 
-def test_own_code_is_folded_and_its_marks_are_told(feedback, visit):
-    """Closed at first, a cell beneath the other; a mark is a sign with a name, and no number is copied."""
+def test_own_code_is_open_and_its_marks_are_told(feedback, visit):
+    """Open, a cell beneath the other; a mark is a sign with a name, and no number is copied."""
     page = visit(feedback)
-    assert not page.locator("#q2 .code pre").first.is_visible()
-    page.locator("#q2 .code > summary").click()
+    assert page.locator("#q2 .code pre").first.is_visible()
     assert page.locator("#q2 .code pre").count() == 2
     assert page.locator("#q2 pre").first.get_by_role("img", name="marked").count() == 1
     tops = [top for _, top, _ in boxes(page, "#q2 .code pre .line")]
@@ -118,10 +117,10 @@ def test_own_code_is_folded_and_its_marks_are_told(feedback, visit):
     assert copied.splitlines()[1:] == ["def " + "x" * 196, "    return"]
 
 
-def test_a_solved_question_is_folded_until_it_is_opened(feedback, visit):
-    """A question that lost points shows its X-ray at once; a solved one when asked, without any script."""
+def test_a_picture_is_folded_until_it_is_opened(feedback, visit):
+    """An X-ray is shown when asked, without any script."""
     page = visit(feedback, java_script_enabled=False)
-    assert page.locator("#q2 figure svg").first.is_visible()
+    assert not page.locator("#q2 figure svg").first.is_visible()
     assert not page.locator("#q1 .xray svg").is_visible()
     page.locator("#q1 .xray summary").click()
     assert page.locator("#q1 .xray svg").is_visible()

@@ -126,7 +126,7 @@ def test_own_code_is_no_markup():
 
 
 def test_which_lines_are_marked_is_said():
-    """The folded line names the cells and the lines; each marked line has a sign."""
+    """A line names the cells and the lines; each marked line has a sign."""
     rows = [Row(None, "… 8 lines are not shown"), Row(9, "a", True), Row(10, ""), Row(11, "b", True)]
     code = {"q1": [Excerpt(3, rows), Excerpt(12, rows[1:3]), Excerpt(14, rows[2:3])]}
     told = "code cell 3, lines 9 and 11 are marked; code cell 12, line 9 is marked; code cell 14"
@@ -136,7 +136,7 @@ def test_which_lines_are_marked_is_said():
         assert told in form
         assert form.count("▶") == 4
     assert len(Page(page).all("mark")) == 3
-    assert "open" not in Page(page).all("details", "code")[0]
+    assert "open" in Page(page).all("details", "code")[0]
     assert fences(text)[0][1] == "        … 8 lines are not shown\n▶    9  a\n    10\n▶   11  b"
 
 
@@ -146,7 +146,7 @@ HELPED = [
     "def leaf(n):\n    return torch.ones(n)",
     "def double(x):\n    return twice(x)",
 ]
-SHOWN = "Your code</summary>\n\ncode cell 4; code cell 2, line 3 is marked"
+SHOWN = "**Your code** code cell 4; code cell 2, line 3 is marked"
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def test_a_page_that_was_lost_is_written_again(klass, page_of_ben, close_the_lab
     """From what is stored and the notebook; no code of a student's runs for it."""
     page = page_of_ben()
     assert SHOWN in page
-    assert "Your code</summary>\n\ncode cell 3\n" in page
+    assert "**Your code** code cell 3\n" in page
     assert "▶    3      return x + nothing" in page
     close_the_lab()
     (klass.out / "feedback" / "ben" / "01_tiny.md").unlink()
