@@ -71,7 +71,7 @@ __all__ = [
 ]
 
 if "ipykernel" in sys.modules:  # `from grader import *` in a notebook
-    __all__[:] = ["check", "check_all", "xray"]
+    __all__[:] = ["check", "check_all", "hint", "xray"]
 
 #: The module of each name above.
 _HOMES = {
@@ -97,7 +97,7 @@ _HOMES = {
     "picture": "grader.course.worker_code",
     "xray": "grader.student.xray",
     # In a notebook `import grader` takes the name of the notebook's own `grader`, whose calls these are.
-    **dict.fromkeys(("check", "check_all"), "grader.notebook"),
+    **dict.fromkeys(("check", "check_all", "hint"), "grader.notebook"),
 }
 
 

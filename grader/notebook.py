@@ -17,9 +17,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-import torch
-
 from grader.course.assignment import END_TASK
+from grader.course.public_check import RETURN_MISSING
 from grader.errors import GraderError
 from grader.graphs.model import Graph, read_graph
 from grader.runtime.names import answer_status
@@ -28,23 +27,24 @@ from grader.student.check import Failure, QuestionReport, Status
 from grader.student.hints import authors_hints
 from grader.student.kernel import CellLog, CellRun, Printed, StoppedError, quiet, sources_of, time_limit
 from grader.student.notebook import Question, StudentNotebook, notebook_as_handed_out, open_notebook
-from grader.student.public_tests import LastCall, failure_of, tests_in
+from grader.student.public_tests import LastCall, failure_of, gradients_are_on, tests_in
 from grader.student.unsaved import note_check
-from grader.student.verdict import Sentence, Verdict, Verdicts
+from grader.student.verdict import HintShown, Sentence, Verdict, Verdicts
 from grader.text import terminal_text
 
 __all__ = ["Notebook"]
 
 _SECONDS = "GRADER_CHECK_SECONDS"  # a variable of the environment: how long a test may take
 _SESSION = "JPY_SESSION_NAME"  # a variable in which Jupyter says which notebook is open
+_TYPOS = {"NameError", "UnboundLocalError", "SyntaxError", "IndentationError", "TabError"}
 _LOG = "_autograd_course_log"  # the attribute of IPython's shell that holds it
 _NOT_FOUND = (
     "The checks of {stem} were not found: install the course's package (README.md says how), or put the"
     " notebook that you were given into a folder .handout beside yours."
 )
 _NO_CALL = (
-    'There is no grader.{name} here. There are grader.check("q1") and grader.check_all(), and for pictures'
-    " `from grader import xray`. To hand in, save the notebook: nothing has to be exported."
+    'There is no grader.{name} here. There are grader.check("q1"), grader.check_all() and grader.hint("q1"),'
+    " and for pictures `from grader import xray`. To submit, save the notebook: nothing has to be exported."
 )
 _ONE_QUESTION = "grader.check takes one question: {calls}. To check all of them, call grader.check_all()."
 _GRADIENTS_ARE_OFF = (
@@ -95,7 +95,8 @@ class Notebook:
         self._path = Path(nb_path).absolute() if nb_path else None  # a cell may change the folder later
         self._folder = Path.cwd()
         self._found: StudentNotebook | None = None
-        self._failures: dict[str, int] = {}  # of questions: with each of them a hint more is shown
+        self._hints: dict[str, int] = {}  # how many hints to a question are shown
+        self._passed: set[str] = set()  # questions whose last check passed
         self._checked: dict[str, CellRun] = {}  # the run of a question's cell that was checked last
         self._log = _cell_log()
         _LATEST[:] = [self]
@@ -121,6 +122,16 @@ class Notebook:
         notebook, names = self._notebook(), _callers_names()
         asked = [question for question in notebook.questions if question.check]
         return Verdicts([self._verdict(question, notebook, names) for question in asked])
+
+    @_shown
+    def hint(self, question: str = "") -> HintShown:
+        """Show the next hint to a question; after the last one, that one again."""
+        asked = _asked(self._notebook(), question)
+        hints = authors_hints(asked)
+        if not hints:
+            raise GraderError(f"There is no hint to {asked.id}: read its task again, and run its check.")
+        number = self._hints[asked.id] = min(self._hints.get(asked.id, 0) + 1, len(hints))
+        return HintShown(asked.id, hints[number - 1], number, len(hints))
 
     def __getattr__(self, name: str) -> Any:
         """Any other call, such as Otter's `export`, or a misspelt one."""
@@ -154,16 +165,24 @@ class Notebook:
             if self._checked.get(question.id) is cell:
                 again = cell.first_line_of_its_own(stub.source if stub else "")
             self._checked[question.id] = cell
-        failures = self._failures[question.id] = self._failures.get(question.id, 0) + (status == "fails")
+        failed = cell.failure if cell and function not in cell.given else None
+        is_outdated = cell is not None and cell.is_outdated(function, opened)
+        is_older = failed is not None or is_outdated
+        (self._passed.add if status == "passes" and not is_older else self._passed.discard)(question.id)
+        if status == "fails" and not is_older and not again and run.is_an_attempt:
+            self._hints[question.id] = self._hints.get(question.id, 0) + 1
+        hints = authors_hints(question)[: self._hints.get(question.id, 0)]
         return Verdict(
             QuestionReport(question, status, run.tests),
-            failed=cell.failure if cell and function not in cell.given else None,
+            failed=failed,
             has_run=log is not None and log.has_run(stub_id),
-            is_outdated=cell is not None and cell.is_outdated(function, opened),
+            is_outdated=is_outdated,
             again=again,
+            passed=len(self._passed),
+            count=sum(other.check is not None for other in notebook.questions),
             printed=run.printed,
             graph=run.graph,
-            hints=tuple(authors_hints(question)[:failures]) if status == "fails" else (),
+            hints=tuple(hints) if status == "fails" else (),
         )
 
 
@@ -180,12 +199,30 @@ def check_all() -> Verdicts | Sentence | None:
     return (_LATEST or [Notebook()])[0].check_all()
 
 
+def hint(question: str = "") -> HintShown | Sentence:
+    """The same for ``hint``."""
+    return (_LATEST or [Notebook()])[0].hint(question)
+
+
 class _Run(NamedTuple):
-    """What came of the tests of a question: each with what went wrong; what was printed; the last graph."""
+    """What came of the tests of a question.
+
+    Attributes:
+        tests: each with what went wrong.
+        printed: what the function printed.
+        graph: of the last call in the first test that failed, else in the last test; None where nothing in
+            it requires grad.
+    """
 
     tests: tuple[tuple[str, Failure | None], ...]
     printed: Printed
     graph: Graph | None
+
+    @property
+    def is_an_attempt(self) -> bool:
+        """Whether the function ran and failed at what is asked; a typo or a missing return is no attempt."""
+        failures = [failure for _, failure in self.tests if failure]
+        return any(f.kind not in _TYPOS and RETURN_MISSING not in f.text for f in failures)
 
     def placed(self, cell: CellRun) -> _Run:
         """The same with each failure at its line of the cell that ran."""
@@ -197,12 +234,13 @@ _NOTHING = _Run((), Printed(), None)
 
 def _run(question: Question, names: dict[str, Any], seconds: float) -> _Run:
     """Run the tests of a question; each is stopped when its time is up."""
-    file, last = f"<public check of {question.id}>", LastCall()
+    file, graph = f"<public check of {question.id}>", None
     found: list[tuple[str, Failure | None]] = []
     assert question.check is not None
     with quiet() as printed:
         for said, test in zip(question.check.tests, tests_in(question.check.source, file), strict=True):
             failure: Failure | None = None
+            last = LastCall()
             try:
                 with time_limit(seconds):
                     test.run(names, last)
@@ -214,8 +252,12 @@ def _run(question: Question, names: dict[str, Any], seconds: float) -> _Run:
                 break  # as in a terminal, where a test that takes too long is the last
             except BaseException as error:  # noqa: BLE001 - SystemExit too is the student's function's doing
                 failure = Failure(**failure_of(error, file, names))
+            if not any(earlier for _, earlier in found):
+                graph = last.graph
             found.append((said.title, failure))
-    return _Run(tuple(found), printed, read_graph(last.graph) if last.graph else None)
+    drawn = read_graph(graph) if graph else None
+    is_any = drawn and (drawn.nodes or any(tensor.requires_grad for tensor in drawn.tensors))
+    return _Run(tuple(found), printed, drawn if is_any else None)
 
 
 def _find(named: Path | None, folder: Path) -> StudentNotebook:
@@ -252,7 +294,7 @@ def _asked(notebook: StudentNotebook, name: str) -> Question:
 
 def _require_gradients() -> None:
     """Raise GraderError where gradients are off before a check: every result would be without a graph."""
-    if not torch.is_grad_enabled():
+    if not gradients_are_on():
         raise GraderError(_GRADIENTS_ARE_OFF)
 
 

@@ -24,6 +24,7 @@ _CUTS = {
     "data": "cut: .data, versions differ",
     None: "same memory",
 }
+_EXPANDED = ", rows on one memory"
 _BACKWARD = re.compile(r"Backward\d*$")
 
 
@@ -148,12 +149,14 @@ class _Composer:
                     yield Line(index, box, "memory" if saved.state == "stale" else "constant")
 
     def _shared(self) -> Iterator[Line]:
-        """Different tensors on the same memory: a cut where only one of them has a history."""
+        """Different tensors on the same memory: views, and a cut where only one of them has a history."""
         first: dict[int, tuple[int, Named]] = {}  # by their memory: its first tensor, with its box
         for index, tensor in sorted(enumerate(self._graph.tensors), key=lambda pair: pair[1].leaf):
             box = self._of_tensor[index]
             first_box, start = first.setdefault(tensor.storage, (box, tensor))
-            if first_box != box and not self._graph.is_view(start, tensor):
+            if first_box != box and self._graph.is_view(start, tensor):
+                yield Line(first_box, box, "memory")
+            elif first_box != box:
                 note = len(self._boxes)
                 self._boxes.append(Box("note", (_CUTS[self._graph.cut(start, tensor)],)))
                 yield Line(first_box, note, "memory")
@@ -193,7 +196,7 @@ def _counted(number: int, noun: str) -> str:
 
 
 def _sized(tensor: Named) -> str:
-    return f"{tensor.name} {tensor.shape}"
+    return f"{tensor.name} {tensor.shape}{_EXPANDED if tensor.expanded else ''}"
 
 
 def _leaf(names: tuple[str, ...], tensor: Named, *more: str) -> Box:

@@ -77,6 +77,7 @@ class Named(Struct, frozen=True, forbid_unknown_fields=True):
     same: _Number | None  # index of an earlier name of the same object
     grad: bool  # whether it has a ``.grad``
     retains: bool  # whether it is a non-leaf that keeps its gradient
+    expanded: bool = False  # whether several of its entries are one number in memory
 
 
 class Graph(Struct, frozen=True, forbid_unknown_fields=True):

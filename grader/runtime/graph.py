@@ -7,7 +7,8 @@ and nothing is changed. The form, whose lists are cut off so that the whole fits
 ``tensors``  a dict for each named tensor: ``name``, ``shape`` ("3x2"), ``leaf``, ``requires_grad``,
              ``version`` (None for inference tensors), ``made_by`` (index in ``nodes``, or None), ``output``
              (which of the node's), ``storage`` (equal on the same memory), ``same`` (index of an earlier name
-             of the same object, or None), ``grad`` (whether it has a gradient), ``retains``.
+             of the same object, or None), ``grad`` (whether it has a gradient), ``retains``, ``expanded``
+             (whether several of its entries are one number in memory).
 ``nodes``    a dict for each, nearest first: ``op`` (class name), ``next`` (indices of the nodes to which the
              gradient travels; None for all that are left out), ``leaf`` (a leaf's sizes, None for an
              operation), ``named`` (index in ``tensors``, or None), ``grad``, ``saved``: ``[name, state,
@@ -111,7 +112,7 @@ def _next(node: Any) -> Any:
 # What became of the tensors that a node saved for its backward. No hook is run.
 
 _base = torch._C.TensorBase
-_version, _is_inference = _base.__dict__["_version"].__get__, _base.is_inference
+_version, _is_inference, _stride = _base.__dict__["_version"].__get__, _base.is_inference, _base.stride
 _raw_of_python = _PythonNode.__dict__["_raw_saved_tensors"].__get__
 _saved_by_python = _PythonNode.__dict__["saved_tensors"].__get__
 _hook_of = torch._C._autograd.SavedTensor.__dict__["unpack_hook"].fget
@@ -281,6 +282,7 @@ class _Graph:
             "same": None if first == index else first,
             "grad": read_grad(tensor) is not None,
             "retains": _retains(tensor),
+            "expanded": _is_expanded(tensor),
         }
 
     def _node(self, node: Any, after: list[int | None]) -> dict[str, Any]:
@@ -315,6 +317,15 @@ class _Graph:
 
 def _memory_of(tensor: Any) -> int:
     return memory_key(tensor, storage_of(tensor))
+
+
+def _is_expanded(tensor: Any) -> bool:
+    """Whether a step along a dimension stays on the same number; of a sparse tensor nothing is known."""
+    try:
+        strides = _stride(tensor)
+    except RuntimeError:
+        return False
+    return any(size > 1 and step == 0 for size, step in zip(_shape(tensor), strides, strict=True))
 
 
 def _sizes(tensor: Any) -> str:

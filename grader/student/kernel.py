@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import ctypes
 import io
 import signal
@@ -195,11 +196,22 @@ class Printed(io.TextIOBase):
 
 @contextmanager
 def quiet() -> Iterator[Printed]:
-    """Take what is printed and warned of meanwhile, so that it does not stand above a verdict."""
-    printed = Printed()
+    """Take what is printed and warned of meanwhile, so that it does not stand above a verdict.
+
+    Meanwhile `input()` raises: a front end that waits for somebody to type blocks all later cells.
+    """
+    printed, before = Printed(), builtins.input
     with redirect_stdout(printed), redirect_stderr(printed), warnings.catch_warnings():
         warnings.showwarning = printed.warn
-        yield printed
+        builtins.input = _refuse_input
+        try:
+            yield printed
+        finally:
+            builtins.input = before
+
+
+def _refuse_input(*_: object) -> str:
+    raise EOFError("nobody types while a check runs: take input() out of your answer")
 
 
 def sources_of(cache: Mapping[str, Any]) -> dict[str, str]:

@@ -31,6 +31,9 @@ _LONG = re.compile(r"\.\d{5}")
 _FEWEST_DIGITS, _ALL_DIGITS = 5, 17
 
 
+gradients_are_on = torch.is_grad_enabled
+
+
 class GradModeError(AssertionError):
     """A call left gradients switched off, so every later result would be without a graph."""
 
@@ -54,11 +57,11 @@ class OtterTest:
         given = {name: names.get(name) for name in inspect.signature(self.test).parameters if name != "env"}
         if last is not None:
             given = {name: last.watch(answer) for name, answer in given.items()}
-        was_on = torch.is_grad_enabled()
+        was_on = gradients_are_on()
         try:
             self.test(**given)
         finally:
-            if was_on and not torch.is_grad_enabled():
+            if was_on and not gradients_are_on():
                 torch.set_grad_enabled(True)
                 raise GradModeError(
                     f"{' or '.join(given)} left gradients switched off: torch.is_grad_enabled() is False"

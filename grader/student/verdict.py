@@ -52,6 +52,8 @@ class Verdict:
         has_run: whether the cell that was handed out for the question ran to its end.
         is_outdated: whether the notebook was saved with another version of that cell since it ran.
         again: a line of the cell's version that was checked, where that version was checked before.
+        passed: how many of the notebook's public checks passed when they ran last.
+        count: how many there are.
         printed: what the function printed meanwhile, and the warnings.
         graph: behind what the function was given and returned the last time.
         hints: to be shown, the newest last.
@@ -62,6 +64,8 @@ class Verdict:
     has_run: bool
     is_outdated: bool
     again: str
+    passed: int
+    count: int
     printed: Printed
     graph: Graph | None
     hints: tuple[Hint, ...]
@@ -117,7 +121,10 @@ class Verdict:
     @property
     def coverage(self) -> str:
         """What the graded checks use beyond the public one, once that passes."""
-        return coverage([self.found.question]) if self.status == "passes" else ""
+        if self.status != "passes":
+            return ""
+        progress = f" So far {self.passed} of {self.count} public checks pass." if self.count > 1 else ""
+        return f"{coverage([self.found.question])}{progress}"
 
     @property
     def afterword(self) -> str:
@@ -147,6 +154,22 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         return _page([self])
+
+
+@dataclass(frozen=True)
+class HintShown:
+    """A hint to a question, and which of how many it is."""
+
+    question: str
+    hint: Hint
+    number: int
+    count: int
+
+    def __repr__(self) -> str:
+        return f"{name_of(self.question)}, hint {self.number} of {self.count}\n\n{self.hint.text}"
+
+    def _repr_markdown_(self) -> str:
+        return f"**{name_of(self.question)}, hint {self.number} of {self.count}**\n\n{self.hint.text}"
 
 
 @dataclass(frozen=True)

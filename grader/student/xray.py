@@ -5,10 +5,12 @@ In a worker ``grader`` is a fake, whose ``xray`` does nothing.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from functools import cached_property
 from html import escape
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from grader.graphs.fold import Folded, Modules, fitted
@@ -31,8 +33,9 @@ def xray(*unnamed: Any, limit: int = MAX_NODES, **named: Any) -> XRay:
     """The autograd graph behind tensors, as they are now; changes nothing and raises nothing.
 
     Args:
-        unnamed: the same without names: ``xray(loss)``. A tensor is then called ``tensor``, and several
-            by their positions, ``tensor[0]``, ``tensor[1]`` ...; a module's parameters have their own names.
+        unnamed: the same without names: ``xray(loss)``. A tensor is then called as in the caller's code or,
+            where it has no name there, ``tensor``; several are told by their positions, ``tensor[0]`` ... A
+            module's parameters have their own names.
         limit: how many nodes are drawn at most. A larger graph is folded by the modules that were given, and
             cut off behind the nearest nodes where that is not enough.
         named: tensors; modules, which stand for their parameters; or lists, tuples and dicts of them:
@@ -44,7 +47,7 @@ def xray(*unnamed: Any, limit: int = MAX_NODES, **named: Any) -> XRay:
     if type(limit) is not int or limit < 1:
         return XRay(f"limit is how many nodes are drawn at most: xray(loss=loss, limit={MAX_NODES}).")
     try:
-        return _look({**_with_names(unnamed), **named}, limit)
+        return _look({**_with_names(unnamed, sys._getframe(1)), **named}, limit)  # noqa: SLF001
     except Exception as error:  # noqa: BLE001 - a notebook shows a sentence, and no traceback of ours
         return XRay(f"This graph could not be read {_told(error)}.")
 
@@ -82,18 +85,30 @@ def _look(named: Mapping[str, Any], limit: int) -> XRay:
     return XRay(" ".join(notes), graph, shown)
 
 
-def _with_names(unnamed: tuple[Any, ...]) -> dict[str, Any]:
-    """Values without a name by names of their own: a module is told from others by its parameters' names."""
+def _with_names(unnamed: tuple[Any, ...], caller: FrameType) -> dict[str, Any]:
+    """Values by the names that the caller has for them, else by "tensor" or their positions.
+
+    A module is told from others by its parameters' names.
+    """
     from grader.runtime.torch_objects import is_module  # noqa: PLC0415 - imports torch
 
     modules = [index for index, value in enumerate(unnamed) if is_module(value)]
     others = [index for index in range(len(unnamed)) if index not in modules]
-    return {
-        (kind if len(places) == 1 else f"{kind or 'module'}[{index}]"): unnamed[index]
-        for index in range(len(unnamed))
+    names = {
+        index: kind if len(places) == 1 else f"{kind or 'module'}[{index}]"
         for kind, places in (("", modules), ("tensor", others))
-        if index in places
+        for index in places
     }
+    names |= {index: name for index in others if (name := _name_of(unnamed[index], caller))}
+    return {names[index]: unnamed[index] for index in range(len(unnamed))}
+
+
+def _name_of(value: Any, caller: FrameType) -> str:
+    """The first name in the caller's code that stands for a value; empty where there is none."""
+    code = caller.f_code
+    known = {**caller.f_globals, **caller.f_locals}
+    names = (*code.co_varnames, *code.co_cellvars, *code.co_freevars, *code.co_names)
+    return next((name for name in names if known.get(name) is value), "")
 
 
 def _what(value: Any) -> str:

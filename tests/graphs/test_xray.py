@@ -1,6 +1,7 @@
 """`xray` shows a student's own notebook the graphs that feedback shows, and does nothing in a worker."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -54,10 +55,13 @@ saved["nothing"] = str(xray(n=3).save())
 def text(*unnamed, **named):
     return [line.split(":")[0].strip() for line in repr(xray(*unnamed, **named)).splitlines()[1:]]
 
+row = torch.ones(1, 2, requires_grad=True)
 print(json.dumps({
     "before": before, "mistakes": mistakes, "repr": repr(found), "saved": saved,
     "html": found._repr_html_(), "svg": found._repr_svg_(), "markdown": found._repr_markdown_(),
     "unnamed": [text(state), text(h, state), text(loss, cell), text(loss, cell, nn.Linear(1, 1))],
+    "by name": [line.split(":")[0].strip() for line in repr(xray(loss, h.detach())).splitlines()[1:]],
+    "memory": xray(row=row, rows=row.expand(3, 2))._repr_markdown_(),
     "partly": repr(xray(loss=loss, batch={"x": state, "n": 3})).splitlines()[-1],
     "grad": cell.weight_ih.grad is not None, "versions": [h._version, loss._version],
 }))
@@ -331,3 +335,14 @@ def test_it_does_nothing_in_a_worker(zygote):
     cells = ["import torch\nfrom grader import xray", 'x = torch.ones(1)\nxray(x=x)\nxray(x).save("x.svg")']
     seen = look(zygote, [*cells, "def f():\n    return 1"], f="student.f()")
     assert (seen["f"], seen.raised) == (1, {})
+
+
+def test_an_unnamed_tensor_has_the_callers_name(shown):
+    """`xray(loss)` calls the tensor `loss`; a tensor without a name in the caller's code has its position."""
+    assert shown["by name"] == ["loss scalar", "tensor[1] 1x2"]
+
+
+def test_shared_memory_is_drawn(shown):
+    """A view is joined to its base by a dotted line, and of expanded rows the box says that they are one."""
+    assert "rows 3x2, rows on one memory" in re.sub("</?b>", "", shown["memory"])
+    assert re.search(r"n\d -\.- n\d", shown["memory"])

@@ -76,7 +76,7 @@ def test_a_timed_cell_keeps_its_own_name(zygote):
     """Two timed cells are two cells: a stub in one of them does not make an answer in the other a stub."""
     cells = ["%%time\ndef f():\n    return 1", "%%time\ndef f(): ...", "%%time\ndef f():\n    return 1 / 0"]
     seen = look(zygote, cells, f="student.f()")
-    assert (seen.status, seen["f"].error.where) == ({"f": "answered"}, "cell 3, below %%time, line 2")
+    assert (seen.status, seen["f"].error.where) == ({"f": "answered"}, "cell 3, below %%time, line 3")
     assert (seen["f"].error.function, seen["f"].error.line) == ("f", "return 1 / 0")
 
 

@@ -180,6 +180,21 @@ CASES = [
     ("no question at all", ["grader.check(None)"], "", "There is no None; this notebook has q1 to q3."),
     ("Otter's export", ["grader.export()"], "", "There is no grader.export here ... save the notebook"),
     (
+        "a graph in the first test only",
+        ["w = torch.ones(1, requires_grad=True)\ndef double(x):\n    return w * 3 if x == 2 else 1", CHECK],
+        "fails",
+        "✘ Two becomes four. ... ✘ Three becomes six.",
+    ),
+    ("a hint", ['grader.hint("q3")'], "", "q3, hint 1 of 2 ... The hint number 1."),
+    ("a next hint", ['grader.hint("Counter")'], "", "q3, hint 2 of 2 ... The hint number 2."),
+    ("a hint to nothing", ["grader.hint()"], "", "Name a question, as in grader.check"),
+    (
+        "an answer that asks",
+        ["def double(x):\n    return int(input('x? '))", CHECK],
+        "fails",
+        "stopped with EOFError: nobody types while a check runs: take input() out of your answer",
+    ),
+    (
         "all",
         [ANSWERS["q1"], ANSWERS["q2"], "grader.check_all()"],
         "",
@@ -312,13 +327,10 @@ def test_a_page_escapes_what_students_write(said):
 
 
 def test_each_failure_shows_a_hint_more(said):
-    """The first failure of a question brings its first hint, folded, the next two, and a pass none."""
-    hints = [
-        said[name][2].count('<details class="autograd-hint">')
-        for name in ("no return", "an error in a helper")
-    ]
-    assert hints == [1, 2]
-    assert said["right"][2].count("autograd-hint") == 0
+    """An attempt that ran and failed brings a hint more, folded; a typo or a missing return does not."""
+    hints = {name: shown[2].count('<details class="autograd-hint">') for name, shown in said.items()}
+    names = ("no return", "other parameters", "a lambda", "the same answer again", "right")
+    assert [hints[name] for name in names] == [0, 1, 2, 2, 0]
 
 
 def test_an_old_verdict_is_folded(said):
@@ -334,6 +346,13 @@ def test_the_picture_is_folded(said):
     page = said["a leaf"][2].partition('<details class="autograd-xray"><summary>X-ray')[2]
     assert "<svg" in page
     assert "returned" in page
+
+
+def test_the_picture_is_of_the_test_that_failed(said):
+    """Where nothing was recorded there is no picture, and a failed test is drawn, not a later one."""
+    assert "autograd-xray" not in said["right"][2]
+    page = said["a graph in the first test only"][2].partition('<details class="autograd-xray">')[2]
+    assert "Mul" in page
 
 
 def without_metadata(cells):
