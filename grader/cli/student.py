@@ -100,8 +100,7 @@ def watch(folder: Path, seconds: float) -> None:
     """Check a notebook whenever you save it; press q to quit.
 
     FOLDER may be a folder (default: the current one) or a single notebook. Shows one question at a time,
-    starting with the notebook that you saved last. Keys show the next question, a hint, a list of all
-    questions, or the autograd graph that your function recorded.
+    starting with the notebook that you saved last. The key n shows the next question, h a hint.
     """
     from grader.student.watch import watch_folder
 

@@ -28,7 +28,7 @@ from grader.integrations.export.github import (
     within_limit,
 )
 from grader.scores import apportioned
-from grader.student.check import NotebookReport, QuestionReport, check
+from grader.student.check import NotebookReport, QuestionReport, as_handed_out, check
 from grader.student.display import failure_lines, print_report
 from grader.student.notebook import (
     NOTEBOOKS,
@@ -133,7 +133,7 @@ def _checked(path: str, question: str | None, seconds: float, pool: RunnerPool) 
         return _unchecked(path, question, handed_out, error)
     asked = [notebook.question(question)] if question else notebook.questions
     try:
-        report = _as_handed_out(notebook, asked) or check(notebook, asked, seconds, pool.take)
+        report = as_handed_out(notebook, asked) or check(notebook, asked, seconds, pool.take)
     except GraderError as error:
         return _unchecked(path, question, handed_out or notebook, error)
     scores = [
@@ -189,16 +189,6 @@ def _places(notebooks: Sequence[Path], name: str) -> str:
     """Where notebooks are: ``in work/``, or the path where a notebook has another name than it should."""
     places = [f"in {each.parent}/" if each.name == name else str(each) for each in notebooks]
     return " or ".join(terminal_text(place) for place in some(places, _MOST_PLACES))
-
-
-def _as_handed_out(notebook: StudentNotebook, asked: Sequence[Question]) -> NotebookReport | None:
-    """The report on a notebook in which no code was changed; None for any other."""
-    if notebook.handed_out is None:
-        return None
-    before = [cell.source for cell in notebook.handed_out.notebook.cells]
-    if [cell.source for cell in notebook.code] != before:
-        return None
-    return NotebookReport(notebook, (), tuple(QuestionReport(each, "untouched") for each in asked))
 
 
 def _has_points(question: Question) -> bool:

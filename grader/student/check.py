@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from grader.errors import BrokenRunError
-from grader.graphs.model import Graph, read_graph
 from grader.notebooks.definitions import questions_checked
 from grader.student.notebook import Question, StudentNotebook, cell_name
 from grader.student.process import RunnerProcess
@@ -48,7 +47,6 @@ class QuestionReport:
     status: Status
     tests: tuple[tuple[str, Failure | None], ...] = ()  # what must hold, and what went wrong, if anything
     seconds: float = 0.0  # that the tests took
-    graph: Graph | None = None  # behind the last call of its function in the tests, where that is known
 
     @property
     def points(self) -> float:
@@ -102,8 +100,8 @@ def check(  # noqa: PLR0913 - two of them by name only
     """Run a notebook's cells and the public tests of some of its questions.
 
     A cell, or a test, may take so many seconds. `start` gives a fresh process, again and again where cells or
-    tests end theirs. Where it is `in_full`, questions that are as handed out are tested, too, and reports
-    have graphs. Meanwhile `at_tick` is called, many times a second; what it raises ends the check.
+    tests end theirs. Where it is `in_full`, questions that are as handed out are tested, too. Meanwhile
+    `at_tick` is called, many times a second; what it raises ends the check.
 
     Raises:
         GraderError: this Python cannot run notebooks of the course.
@@ -128,7 +126,6 @@ class RunLog:
     statuses: dict[str, str] = field(default_factory=dict)  # of questions, as the runner sees them
     tests: dict[str, list[Failure | None]] = field(default_factory=lambda: defaultdict(list))  # None: passed
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    graphs: dict[str, Graph | None] = field(default_factory=dict)
     is_done: bool = False  # whether a process has come to its end
     _running: dict[str, Any] = field(default_factory=dict)
     _begun: float = 0.0
@@ -170,8 +167,6 @@ class RunLog:
                 self._end_test(question, Failure(**failure) if failure else None)
             case {"question": str(question), "status": str(status)}:
                 self.statuses[question] = status
-            case {"question": str(question), "graph": facts}:
-                self.graphs[question] = read_graph(facts)
             case {"ended": str(how)}:
                 self._blame(how, event.get("at", []))
             case {"done": True}:
@@ -213,4 +208,14 @@ class RunLog:
         tests = tuple((test.title, failure) for test, failure in zip(question.check.tests, run, strict=False))
         passes = len(tests) == len(question.check.tests) and not any(run)
         found: Status = "untouched" if status == "untouched" else "passes" if passes else "fails"
-        return QuestionReport(question, found, tests, self.seconds[question.id], self.graphs.get(question.id))
+        return QuestionReport(question, found, tests, self.seconds[question.id])
+
+
+def as_handed_out(notebook: StudentNotebook, asked: Sequence[Question]) -> NotebookReport | None:
+    """The report on a notebook in which no code was changed; None for any other."""
+    if notebook.handed_out is None:
+        return None
+    before = [cell.source for cell in notebook.handed_out.notebook.cells]
+    if [cell.source for cell in notebook.code] != before:
+        return None
+    return NotebookReport(notebook, (), tuple(QuestionReport(each, "untouched") for each in asked))

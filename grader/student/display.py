@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,11 +44,30 @@ _REASONS = {
     "EOFError": "Nobody is there to type while a notebook is checked.",
 }
 COMMAND = "python -m grader"
+_CODE = re.compile(r"`([^`]+)`")
+_NARROWEST = 30  # columns that a text has, however far it is indented
 
 
 def console(*, stderr: bool = False) -> Console:
     """Where a student reads; no text is taken for markup."""
     return Console(emoji=False, markup=False, highlight=False, soft_wrap=True, stderr=stderr)
+
+
+def put(to: Console, text: str | Text, indent: int = 0) -> None:
+    """Print a text; a terminal wraps it at words below its indentation, and shows code without backticks."""
+    shown = text if isinstance(text, Text) else coded(to, text)
+    margin = Text(" " * indent)
+    lines = shown.wrap(to, max(to.width - indent, _NARROWEST)) if to.is_terminal else [shown]
+    for line in lines or [Text()]:
+        to.print(margin, line, sep="")
+
+
+def coded(to: Console, text: str) -> Text:
+    """The text, with code in bold instead of in backticks where a terminal can show that."""
+    if not to.is_terminal or to.color_system is None:
+        return Text(text)
+    parts = _CODE.split(text)  # every second one is code
+    return Text.assemble(*((part, "bold" if index % 2 else "") for index, part in enumerate(parts)))
 
 
 @contextmanager
@@ -83,30 +103,27 @@ def print_report(to: Console, report: NotebookReport) -> None:
         _print_question(to, question, report, is_alone=len(report.questions) == 1)
     to.print()
     for line in closing(report):
-        to.print(line)
+        put(to, line)
 
 
 def print_focus(to: Console, report: NotebookReport, focus: QuestionReport) -> None:
     """The marks of a notebook, the cells that failed, and all about one of its questions."""
-    to.print(Text(report.notebook.name, "bold"), Text("  "), marks(to, report, focus.question.id), sep="")
+    put(to, Text.assemble((report.notebook.name, "bold"), "  ", marks(to, report, focus.question.id)))
     print_cells(to, report)
     _print_question(to, focus, report, is_alone=True)
 
 
-def print_list(to: Console, report: NotebookReport, focus: QuestionReport) -> None:
-    """Every question of a notebook in a line, after the key that shows it; the shown one is bold."""
-    to.print(Text(report.notebook.name, "bold"))
-    for number, answer in enumerate(report.questions, 1):
-        line = Text.assemble(f"{number:3}  ", _headline(to, answer))
-        to.print(Text.assemble(line, style="bold" if answer is focus else ""))
-
-
 def print_hint(to: Console, question: str, given: Hint, number: int, count: int) -> None:
     """A hint to a question, and which of how many it is."""
-    to.print(Text(f"{question} · {terminal_text(given.heading)}  ({number} of {count})", "bold"))
+    put(to, Text(f"{question} · {terminal_text(given.heading)}  ({number} of {count})", "bold"))
     to.print()
-    for line in given.text.splitlines():
-        to.print(terminal_text(line))
+    text = "\n".join(map(terminal_text, given.text.splitlines()))
+    if to.is_terminal:
+        from rich.markdown import Markdown  # noqa: PLC0415 - a tenth of a second, for hints only
+
+        to.print(Markdown(text), soft_wrap=False)
+    else:
+        to.print(text)
     to.print()
 
 
@@ -182,39 +199,40 @@ def print_cells(to: Console, report: NotebookReport) -> None:
 def _print_cell(to: Console, cell: int, failure: Failure, report: NotebookReport) -> None:
     here = failure.cell in {cell, None}
     where = report.cell_name(cell) + (f", line {failure.line}," if here and failure.line else "")
-    to.print(Text(f"  ! {where} ", "yellow"), Text(terminal_line(" ".join(failure.text.split()))), sep="")
+    said = terminal_line(" ".join(failure.text.split()))
+    put(to, Text.assemble((f"! {where} ", "yellow"), coded(to, said)), 2)
     if failure.kind in _REASONS:
-        to.print(Text(f"      {_REASONS[failure.kind]}"))
+        put(to, _REASONS[failure.kind], 6)
     if failure.code:
         elsewhere = "" if here else f" (code cell {failure.cell}, line {failure.line})"
-        to.print(Text(f"      {terminal_line(failure.code)}{elsewhere}", "dim"))
+        put(to, Text(f"{terminal_line(failure.code)}{elsewhere}", "dim"), 6)
 
 
 def _headline(to: Console, found: QuestionReport) -> Text:
     question, remark = found.question, _WORDS[found.status].remark
     title = f" {question.id}  {terminal_text(question.title)}" + (f"  ({remark})" if remark else "")
-    return Text.assemble(mark(to, found.status), title)
+    return Text.assemble(mark(to, found.status), coded(to, title))
 
 
 def _print_question(
     to: Console, found: QuestionReport, report: NotebookReport, *, is_alone: bool = False
 ) -> None:
     """A question, and why it does not pass."""
-    to.print(Text("  "), _headline(to, found), sep="")
+    put(to, _headline(to, found), 2)
     if found.status == "missing":
         for line in _about_missing(found, report):
-            to.print(Text(f"      {line}"))
+            put(to, line, 6)
     if is_alone and found.status == "untouched" and found.tests:
-        to.print(Text("      As it was handed out:"))
+        put(to, "As it was handed out:", 6)
     if found.status == "fails" or (is_alone and found.status == "untouched"):
         for title, failure in found.tests:
             status: Status = "passes" if failure is None else "fails"
-            to.print(Text("      "), mark(to, status), Text(f" {terminal_text(title)}"), sep="")
+            put(to, Text.assemble(mark(to, status), " ", coded(to, terminal_text(title))), 6)
             for line in failure_lines(failure) if failure else ():
-                to.print(Text(f"        {line}"))
+                put(to, line, 8)
     check = found.question.check
     if is_alone and found.is_done and (afterword := check.afterword if check else None):
-        to.print(Text(f"      {terminal_text(afterword)}"))
+        put(to, terminal_text(afterword), 6)
 
 
 def _about_missing(found: QuestionReport, report: NotebookReport) -> Iterator[str]:
@@ -273,30 +291,27 @@ def print_table(
             seen.add(stems[path])
     if len(seen) > 1:
         table.add_row("in all", _pass_count(counted), style="bold")
-    to.print(table)
+    to.print(table, soft_wrap=False)
     to.print()
     key = Text.assemble(mark(to, "passes"), " passes  ", mark(to, "fails"), " does not yet  ")
     to.print(key, mark(to, "untouched"), Text(" not started"), sep="")
     for report in found.values():
         if isinstance(report, GraderError):
-            to.print(Text(terminal_line(str(report)), "red"))
+            put(to, Text(terminal_line(str(report)), "red"))
     if passed := [answer.question for answer in counted if answer.is_done]:
-        to.print(coverage(passed))
-    to.print(_next_step(found, stems))
+        put(to, coverage(passed))
+    put(to, _next_step(found, stems))
 
 
 def marks(to: Console, report: NotebookReport, focus: str = "") -> Text:
     """The mark of every question in a row, one of them bold."""
     each = [
         Text.assemble(
-            answer.question.id,
-            "\N{NO-BREAK SPACE}",
-            mark(to, answer.status),
-            style="bold" * (answer.question.id == focus),
+            answer.question.id, mark(to, answer.status), style="bold" * (answer.question.id == focus)
         )
         for answer in report.questions
     ]
-    return Text("  ").join(each)
+    return Text(" ").join(each)
 
 
 def _next_step(found: Mapping[Path, NotebookReport | GraderError], stems: Mapping[Path, str]) -> str:

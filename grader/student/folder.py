@@ -7,30 +7,45 @@ from functools import partial
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.student.check import NotebookReport, check
+from grader.student.check import NotebookReport, as_handed_out, check
 from grader.student.display import console, print_table, working
-from grader.student.notebook import notebooks_in, open_notebook
+from grader.student.notebook import StudentNotebook, notebooks_in, open_notebook
 from grader.student.process import RunnerPool, RunnerProcess
+from grader.student.remembered import recall, remember
 from grader.student.unsaved import unsaved_line
-from grader.text import terminal_text
 
 
-def check_notebooks(paths: Collection[Path], seconds: float) -> dict[Path, NotebookReport | GraderError]:
+def check_notebooks(
+    paths: Collection[Path], seconds: float, *, anew: bool = True
+) -> dict[Path, NotebookReport | GraderError]:
     """The report on each notebook; one that cannot be read costs only itself.
 
-    A cell, or a test, may take so many seconds.
+    A cell, or a test, may take so many seconds. Unless all run `anew`, a notebook without any change is not
+    run: neither since it was handed out nor since its last report.
     """
-    found: dict[Path, NotebookReport | GraderError] = {}
-    with RunnerPool() as pool, working("starting") as show:
-        for number, path in enumerate(paths, 1):
-            show(f"checking {terminal_text(path.name)} ({number} of {len(paths)})")
-            try:
-                notebook = open_notebook(path)
-                start = partial(_start, pool, is_last=number == len(paths))
-                found[path] = check(notebook, notebook.questions, seconds, start)
-            except GraderError as error:
-                found[path] = error
-    return found
+    found: dict[Path, NotebookReport | GraderError | None] = dict.fromkeys(paths)
+    changed: list[StudentNotebook] = []
+    for path in paths:
+        try:
+            notebook = open_notebook(path)
+            if not anew:
+                found[path] = as_handed_out(notebook, notebook.questions) or recall(notebook, seconds)
+            if found[path] is None:
+                changed.append(notebook)
+        except GraderError as error:
+            found[path] = error
+    if changed:
+        with RunnerPool() as pool, working("starting") as show:
+            for number, notebook in enumerate(changed, 1):
+                show(f"checking {notebook.name} ({number} of {len(changed)})")
+                start = partial(_start, pool, is_last=number == len(changed))
+                try:
+                    report = check(notebook, notebook.questions, seconds, start)
+                    remember(report, seconds)
+                    found[notebook.document.path] = report
+                except GraderError as error:
+                    found[notebook.document.path] = error
+    return {path: report for path, report in found.items() if report is not None}
 
 
 def _start(pool: RunnerPool, *, is_last: bool) -> RunnerProcess:
@@ -42,9 +57,9 @@ def _start(pool: RunnerPool, *, is_last: bool) -> RunnerProcess:
 
 
 def show_status(folder: Path, seconds: float) -> None:
-    """Check all notebooks of a folder, see `check_notebooks`, and print a table."""
+    """Check all notebooks of a folder that have changed, see `check_notebooks`, and print a table."""
     stems, to = notebooks_in(folder), console()
-    reports = check_notebooks(stems, seconds)
+    reports = check_notebooks(stems, seconds, anew=False)
     print_table(to, reports, stems)
     for report in reports.values():
         if isinstance(report, NotebookReport) and (unsaved := unsaved_line(report.notebook)):

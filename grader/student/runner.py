@@ -13,7 +13,6 @@ for an event; a failure has the fields of ``check.Failure``:
 ``{"question": id, "status": s}``    ``answered``, ``untouched`` or ``missing``
 ``{"question": id, "test": n}``      the n-th test of a question begins, counted from 0
 ``{"question": id, "test": n, "failure": null or {...}}``  ... and passed or not
-``{"question": id, "graph": facts or null}``  what is behind its last call, where it is asked ``in_full``
 ``{"done": true}``                   nothing else follows
 
 Where a cell or a test takes too long, Python's watchdog writes into a second file where it is at that moment,

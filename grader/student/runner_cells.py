@@ -11,7 +11,7 @@ import torch
 
 from grader.runtime import lazy_imports
 from grader.runtime.cells import CellTimeout, Notebook, install_fakes
-from grader.student.public_tests import LastCall, OtterTest, failure_of, tests_in
+from grader.student.public_tests import OtterTest, failure_of, tests_in
 from grader.text import quoted, some
 
 _GRACE = 2.0  # seconds for a cell to heed its alarm
@@ -63,7 +63,7 @@ def _check_question(
     watchdog: IO[str],
 ) -> None:
     """Run the public tests of a question; if its answer is starter code, only where all is asked for."""
-    identity, status, last = question["id"], question["status"], LastCall()
+    identity, status = question["id"], question["status"]
     write({"question": identity, "status": status})
     is_run = status == "answered" or (status == "untouched" and request["in_full"])
     file = f"<public check of {identity}>"
@@ -75,18 +75,16 @@ def _check_question(
     for number, test in enumerate(tests):
         write({"question": identity, "test": number})
         faulthandler.dump_traceback_later(request["seconds"], exit=True, file=watchdog)
-        failure = _run_test(test, last if request["in_full"] else None, file, notebook)
+        failure = _run_test(test, file, notebook)
         faulthandler.cancel_dump_traceback_later()
         write({"question": identity, "test": number, "failure": failure})
-    if request["in_full"]:
-        write({"question": identity, "graph": last.graph})
 
 
-def _run_test(test: OtterTest, last: LastCall | None, file: str, notebook: Notebook) -> dict[str, Any] | None:
+def _run_test(test: OtterTest, file: str, notebook: Notebook) -> dict[str, Any] | None:
     """What went wrong in a test from this file; None where it passed."""
     try:
         with warnings.catch_warnings():
-            test.run(notebook.names, last)
+            test.run(notebook.names)
     except BaseException as error:  # noqa: BLE001 - SystemExit too is the student's function's doing
         return failure_of(error, file, notebook.names)
     return None

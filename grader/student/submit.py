@@ -14,7 +14,7 @@ from grader.course.assignment import END_TASK
 from grader.errors import GraderError
 from grader.student.check import NotebookReport, Status
 from grader.student.coverage import coverage
-from grader.student.display import COMMAND, console, mark, print_cells
+from grader.student.display import COMMAND, coded, console, mark, print_cells, put
 from grader.student.folder import check_notebooks
 from grader.student.notebook import argument_of, assignment_of, find_notebook, notebooks_in
 from grader.student.unsaved import CHECKPOINTS, unsaved_line
@@ -83,18 +83,18 @@ def _show(to: Console, path: Path, report: NotebookReport | GraderError, rivals:
     """Print the remarks about a notebook and the file to upload, and return whether it is ready."""
     to.print(Text(terminal_text(path.name), "bold"))
     if isinstance(report, GraderError):
-        to.print(Text("  "), mark(to, "fails"), Text(f" {terminal_line(str(report))}"), sep="")
+        put(to, Text.assemble(mark(to, "fails"), f" {terminal_line(str(report))}"), 2)
         to.print()
         return False
     remarks = [*remarks_of(report), *_about_names(report, rivals)]
     for remark in remarks:
-        to.print(Text("  "), mark(to, remark.status), Text(f" {remark.text}"), sep="")
+        put(to, Text.assemble(mark(to, remark.status), " ", coded(to, remark.text)), 2)
     print_cells(to, report)
     is_ready = not any(remark.status == "fails" for remark in remarks)
     if is_ready:
-        to.print("  Ready. Save the notebook in Jupyter, then upload this file, or commit and push it:")
+        put(to, "Ready. Save the notebook in Jupyter, then upload this file, or commit and push it:", 2)
     else:
-        to.print("  Not ready yet. You can still submit it; this is the file:")
+        put(to, "Not ready yet. You can still submit it; this is the file:", 2)
     status = path.stat()
     saved = datetime.fromtimestamp(status.st_mtime).astimezone()
     size = f"{max(1, round(status.st_size / 1000))} KB"

@@ -28,21 +28,20 @@ from grader.student.display import (
     mark,
     print_focus,
     print_hint,
-    print_list,
     print_report,
+    put,
     working,
 )
 from grader.student.hints import hints_to
 from grader.student.keyboard import open_keyboard, read_keys
 from grader.student.notebook import assignment_of, notebooks_in, open_notebook
 from grader.student.process import RunnerPool
-from grader.student.xray_page import XRayPage
 from grader.text import terminal_text
 
 _LOOK_MS = 100  # how often keys are looked at while nothing is checked
 _LONG = 3.0  # seconds after which a check may well be dropped
 _STARTING = "Starting: to load torch takes a few seconds."
-_KEYS = "n next · h hint · l list · x X-ray · q quit"
+_KEYS = "n next · h hint · q quit"
 
 
 class _DroppedError(Exception):
@@ -119,7 +118,6 @@ class Watcher:
         self._last: dict[Path, NotebookReport] = {}
         self._focus: dict[Path, str] = {}
         self._hints: defaultdict[tuple[Path, str], int] = defaultdict(int)  # that were given to a question
-        self._page = XRayPage()
 
     def watch(self, saved: Iterable[Iterable[Path]]) -> None:
         """Check every notebook that is saved, and do what keys ask, until there are no more, or q."""
@@ -158,7 +156,7 @@ class Watcher:
         except GraderError as error:
             self._shown = None
             self._clear()
-            self._to.print(Text(terminal_text(str(error)), "red"))
+            put(self._to, Text(terminal_text(str(error)), "red"))
             self._print_waiting()
         else:
             self._shown = self._last[path] = report
@@ -200,17 +198,8 @@ class Watcher:
         following = report.question_after(focus.question.id)
         if key == "n" and following:
             self._show(report, following)
-        elif key.isdecimal() and 0 < int(key) <= len(report.questions):
-            self._show(report, report.questions[int(key) - 1])
-        elif key == "l":
-            self._clear()
-            print_list(self._to, report, focus)
-            self._to.print(Text("\nPress a number to see that question.", "dim"))
-            self._print_waiting()
         elif key == "h":
             self._give_hint(report, focus)
-        elif key == "x":
-            self._draw(report, focus)
 
     def _focused(self, report: NotebookReport) -> QuestionReport:
         focus = self._focus[report.notebook.document.path]
@@ -237,19 +226,6 @@ class Watcher:
         self._to.print(Text(more, "dim"))
         self._print_waiting()
 
-    def _draw(self, report: NotebookReport, focus: QuestionReport) -> None:
-        """Show in the browser what a question's function made."""
-        question = focus.question
-        if focus.graph:
-            title = f"{question.id} of {report.notebook.name}: {question.function}"
-            self._to.print(f"\n{self._page.show(title, focus.graph)}")
-        else:
-            self._to.print(
-                f"\nThere is no graph to draw: in its public check {question.function} was not called, did"
-                " not return, or neither got nor returned a tensor; or it is a class."
-            )
-        self._print_waiting()
-
     def _print(self, report: NotebookReport, before: NotebookReport | None) -> None:
         """A report, and what has changed."""
         focus = self._focused(report)
@@ -262,7 +238,7 @@ class Watcher:
             self._print_changes(report, before)
         if self._read is not None:
             for line in focus_closing(report, focus):
-                self._to.print(line)
+                put(self._to, line)
         self._print_waiting()
 
     def _print_changes(self, report: NotebookReport, before: NotebookReport) -> None:

@@ -13,8 +13,10 @@ from student_notebooks import ANSWERS, STEM, code, document, handed_out, worked,
 from grader.cli import main
 from grader.errors import GraderError
 from grader.student.check import NotebookReport, QuestionReport
-from grader.student.display import focus_closing, print_table
+from grader.student.display import focus_closing, print_hint, print_table, put
+from grader.student.hints import Hint
 from grader.student.notebook import notebooks_in
+from grader.student.process import RunnerPool
 
 
 @pytest.fixture
@@ -34,8 +36,8 @@ def test_status_shows_every_notebook(folder):
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
     assert lines[:5] == [
         "notebook public checks questions",
-        "01_small 1 of 3 q1 ✘ q2 · q3 ✔",
-        "my work (1) (of 01_small) 0 of 3 q1 · q2 · q3 ·",
+        "01_small 1 of 3 q1✘ q2· q3✔",
+        "my work (1) (of 01_small) 0 of 3 q1· q2· q3·",
         "02_broken - cannot be checked, see below",
         "",
     ]
@@ -141,3 +143,56 @@ def test_a_folder_without_notebooks_is_said(command, tmp_path):
         done = CliRunner().invoke(main, [command, str(place)])
         assert done.exit_code == 2
         assert said in done.stderr
+
+
+def test_status_runs_only_what_has_changed(folder, monkeypatch):
+    """An unchanged notebook shows its last report, starter code is not run, and a change runs again."""
+    path = write(folder / f"{STEM}.ipynb", worked(q1=ANSWERS["q1"], q2="def leaf(n):\n    return missing"))
+    write(folder / "untouched.ipynb", handed_out())
+    first = CliRunner().invoke(main, ["status", str(folder)])
+    with monkeypatch.context() as nothing:
+        nothing.setattr(RunnerPool, "take", lambda _: pytest.fail("a notebook ran again"))
+        assert CliRunner().invoke(main, ["status", str(folder)]).output == first.output
+    write(path, worked(q1=ANSWERS["q1"], q2=ANSWERS["q2"]))
+    assert "q1✔ q2✔ q3·" in CliRunner().invoke(main, ["status", str(folder)]).output
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"\xff", b'{"of": 3}'])
+def test_a_damaged_report_is_ignored(content, folder):
+    """Where the remembered report cannot be read, the notebook runs."""
+    write(folder / f"{STEM}.ipynb", worked(q1=ANSWERS["q1"]))
+    kept = folder / ".ipynb_checkpoints" / f"{STEM}.status.json"
+    kept.parent.mkdir()
+    kept.write_bytes(content)
+    assert "q1✔" in CliRunner().invoke(main, ["status", str(folder)]).output
+
+
+def test_a_terminal_wraps_at_words_and_shows_no_backticks():
+    """A text is indented in every line, no word is cut, and code is bold."""
+    shown = io.StringIO()
+    to = Console(file=shown, force_terminal=True, color_system="standard", width=40, _environ={})
+    put(to, "Compute first, then call `requires_grad_()` on the result of it.", 6)
+    lines = shown.getvalue().splitlines()
+    assert [re.sub(r"\x1b\[\d*m", "", line).rstrip() for line in lines] == [
+        "      Compute first, then call",
+        "      requires_grad_() on the result of",
+        "      it.",
+    ]
+    assert "\x1b[1mrequires_grad_()" in shown.getvalue()
+
+
+def test_a_mark_stays_with_its_question():
+    """In a table of 80 columns the questions of a long notebook are whole, in one line."""
+    shown = io.StringIO()
+    path, report = line("08_functions_and_hooks.ipynb", *["passes"] * 9)
+    print_table(Console(file=shown, width=80, soft_wrap=True), {path: report}, {path: path.stem})
+    assert "9 of 9  q1✔ q2✔ q3✔ q4✔ q5✔ q6✔ q7✔ q8✔ q9✔" in shown.getvalue()
+
+
+def test_hints_are_reflowed_on_a_terminal():
+    """Lines of a hint that were broken by hand are joined and wrapped at the terminal's width."""
+    shown = io.StringIO()
+    to = Console(file=shown, force_terminal=True, width=40, soft_wrap=True, color_system=None, _environ={})
+    print_hint(to, "q1", Hint("Hint", "Do the arithmetic\nfirst, and switch `requires_grad`\non last."), 1, 2)
+    lines = [one.rstrip() for one in shown.getvalue().splitlines()]
+    assert lines[2:5] == ["Do the arithmetic first, and switch", "requires_grad on last.", ""]
