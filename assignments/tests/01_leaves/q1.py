@@ -108,7 +108,9 @@ def test_a_trainable_weight(make_weight):
 
     w = make_weight(2, 3, 4.0)
     expected = torch.randn(2, 3, generator=torch.Generator().manual_seed(0)) * 4.0
-    assert torch.allclose(w.detach(), expected), (
-        f"w[0, 0] is {w[0, 0].item():.4f} instead of {expected[0, 0].item():.4f}:\n"
-        "w is a leaf, but its values must be those that the task asks for."
-    )
+    assert w.shape == expected.shape, f"w has the shape {tuple(w.shape)} instead of (2, 3)."
+    for row, column in (~torch.isclose(w.detach(), expected)).nonzero().tolist():
+        raise AssertionError(
+            f"w[{row}, {column}] is {w[row, column].item()} instead of {expected[row, column].item()}:\n"
+            "w is a leaf, but its values must be those that the task asks for."
+        )
