@@ -154,7 +154,7 @@ class Notebook:
         elif function in names:
             run = _run(question, names, _seconds())
             status = "fails" if any(failure for _, failure in run.tests) else "passes"
-            if stub and notebook.handed_out:  # only then it is known how the stub looked
+            if stub and notebook.handed_out:  # only then the starter code is known
                 answered = answer_status(stub.source, function, names, sources_of(linecache.cache))
                 status = "untouched" if answered == "untouched" else status
         log, stub_id, opened = self._log, stub.id if stub else "", Path(os.environ.get(_SESSION, ""))

@@ -40,7 +40,7 @@ class QuestionReport:
     """A question, and its public tests that were run.
 
     None is run where it is ``missing`` (not defined) or ``unchecked``, and only on request where it is
-    ``untouched`` (still as handed out).
+    ``untouched`` (still starter code).
     """
 
     question: Question
@@ -100,7 +100,7 @@ def check(  # noqa: PLR0913 - two of them by name only
     """Run a notebook's cells and the public tests of some of its questions.
 
     A cell, or a test, may take so many seconds. `start` gives a fresh process, again and again where cells or
-    tests end theirs. Where it is `in_full`, questions that are as handed out are tested, too. Meanwhile
+    tests end theirs. Where it is `in_full`, starter code is tested, too. Meanwhile
     `at_tick` is called, many times a second; what it raises ends the check.
 
     Raises:
@@ -139,7 +139,7 @@ class RunLog:
         if len(self.deadly) >= _MOST_DEADLY_CELLS:
             end = self.deadly[-1] if len(self.deadly) == _MOST_DEADLY_CELLS else 0
         cells = [cell for cell in self.notebook.code if cell.number not in self.deadly and cell.number < end]
-        # Only what was handed out says how a stub looked.
+        # Only the original notebook has the starter code.
         stubs = {asked.id: asked.stub.source for asked in left if asked.stub and self.notebook.handed_out}
         return {
             "handed_out": self.notebook.demonstrations,

@@ -16,19 +16,19 @@ from grader.student.unsaved import unsaved_line
 
 
 def check_notebooks(
-    paths: Collection[Path], seconds: float, *, anew: bool = True
+    paths: Collection[Path], seconds: float, *, reuses: bool = False
 ) -> dict[Path, NotebookReport | GraderError]:
     """The report on each notebook; one that cannot be read costs only itself.
 
-    A cell, or a test, may take so many seconds. Unless all run `anew`, a notebook without any change is not
-    run: neither since it was handed out nor since its last report.
+    A cell, or a test, may take so many seconds. A command that `reuses` reports runs no notebook that is
+    starter code only, or has not changed since its last report.
     """
     found: dict[Path, NotebookReport | GraderError | None] = dict.fromkeys(paths)
     changed: list[StudentNotebook] = []
     for path in paths:
         try:
             notebook = open_notebook(path)
-            if not anew:
+            if reuses:
                 found[path] = as_handed_out(notebook, notebook.questions) or recall(notebook, seconds)
             if found[path] is None:
                 changed.append(notebook)
@@ -59,7 +59,7 @@ def _start(pool: RunnerPool, *, is_last: bool) -> RunnerProcess:
 def show_status(folder: Path, seconds: float) -> None:
     """Check all notebooks of a folder that have changed, see `check_notebooks`, and print a table."""
     stems, to = notebooks_in(folder), console()
-    reports = check_notebooks(stems, seconds, anew=False)
+    reports = check_notebooks(stems, seconds, reuses=True)
     print_table(to, reports, stems)
     for report in reports.values():
         if isinstance(report, NotebookReport) and (unsaved := unsaved_line(report.notebook)):

@@ -34,7 +34,7 @@ def xray(*unnamed: Any, limit: int = MAX_NODES, **named: Any) -> XRay:
 
     Args:
         unnamed: the same without names: ``xray(loss)``. A tensor is then called as in the caller's code or,
-            where it has no name there, ``tensor``; several are told by their positions, ``tensor[0]`` ... A
+            where it has no name there, ``tensor``; several have their positions, ``tensor[0]`` ... A
             module's parameters have their own names.
         limit: how many nodes are drawn at most. A larger graph is folded by the modules that were given, and
             cut off behind the nearest nodes where that is not enough.
