@@ -21,7 +21,7 @@ RIGHT = """\
 def make_weight(n, m, scale):
     generator = torch.Generator().manual_seed(0)
     return (torch.randn(n, m, generator=generator) * scale).requires_grad_()"""
-WHY = "Compute first, and switch requires_grad on last"  # the afterword begins with it
+WHY = "Compute first, and set requires_grad last"  # the afterword begins with it
 
 
 def before_the_end(lines):
