@@ -6,7 +6,7 @@ OK_FORMAT = False
 
 name = "q2"
 points = 5
-afterword = "The optimizer and a tied module hold the object, so new values go into the old object. Next trap: the optimizer still remembers the momentum of the old values."
+afterword = "The optimizer and a tied module hold the object, so write new values into the old object. Next trap: the optimizer still has the momentum that belongs to the old values."
 
 
 def guarded(test):
@@ -47,12 +47,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="The optimizer still holds the layer's parameters, the bias is 0, and one step moves both.<br>The optimizer and a tied module hold the object, so new values go into the old object. Next trap: the optimizer still remembers the momentum of the old values.",
-    failure_message="Not yet: The optimizer still holds the layer's parameters, the bias is 0, and one step moves both.",
+    success_message="The optimizer still updates the layer's parameters.<br>The optimizer and a tied module hold the object, so write new values into the old object. Next trap: the optimizer still has the momentum that belongs to the old values.",
+    failure_message="Not yet: The optimizer still updates the layer's parameters.",
 )
 @guarded
 def test_the_optimizer_still_holds_the_parameters(reset_layer):
-    """The optimizer still holds the layer's parameters, the bias is 0, and one step moves both."""
+    """The optimizer still updates the layer's parameters."""
     import torch
 
     model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 1))
@@ -65,5 +65,5 @@ def test_the_optimizer_still_holds_the_parameters(reset_layer):
     assert bias == [0.0], f"the bias is {bias} after the reset, not 0"
     model(torch.ones(2, 4)).sub(1).sum().backward()
     optimizer.step()
-    assert model[1].bias.tolist() != bias, "optimizer.step() did not move the bias: it no longer learns"
-    assert model[1].weight.tolist() != weight, "optimizer.step() did not move the weight: it no longer learns"
+    assert model[1].bias.tolist() != bias, "optimizer.step() did not change the bias: it can't learn"
+    assert model[1].weight.tolist() != weight, "optimizer.step() did not change the weight: it can't learn"

@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q3"
 points = 5
-afterword = "A write that autograd sees, before the value is used, is an operation like any other: the masked columns get the gradient 0. Next trap: a write that autograd does not see raises no error, and the gradient is wrong."
+afterword = "A recorded write before the value is used is an operation like any other: the masked columns get the gradient 0. Next trap: a write that autograd does not record raises no error, and the gradient is wrong."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="In the task's example d is [[4, 1]] and f is [[14]], and f.sum().backward() reaches w1 and w2.<br>A write that autograd sees, before the value is used, is an operation like any other: the masked columns get the gradient 0. Next trap: a write that autograd does not see raises no error, and the gradient is wrong.",
-    failure_message="Not yet: In the task's example d is [[4, 1]] and f is [[14]], and f.sum().backward() reaches w1 and w2.",
+    success_message="`f` is computed from the masked `d`.<br>A recorded write before the value is used is an operation like any other: the masked columns get the gradient 0. Next trap: a write that autograd does not record raises no error, and the gradient is wrong.",
+    failure_message="Not yet: `f` is computed from the masked `d`.",
 )
 @guarded
 def test_the_masked_values_enter_the_product(masked_forward):
-    """In the task's example d is [[4, 1]] and f is [[14]], and f.sum().backward() reaches w1 and w2."""
+    """`f` is computed from the masked `d`."""
     import torch
 
     w1 = torch.tensor([[2.0, 1.0], [1.0, -1.0]], requires_grad=True)
@@ -103,7 +103,7 @@ def test_the_masked_values_enter_the_product(masked_forward):
         f.sum().backward()
     except RuntimeError as error:
         reason = str(error).partition(" Hint:")[0]
-        message = f"backward() failed: was d overwritten after its use? torch says: {reason}"
+        message = f"backward() stopped with torch's error: {reason}. Was d overwritten after its use?"
         raise AssertionError(message) from None
     assert w1.grad is not None, "w1.grad is None: the path from f back to w1 has been cut"
     assert w2.grad is not None, "w2.grad is None: the path from f back to w2 has been cut"

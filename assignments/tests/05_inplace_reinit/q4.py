@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q4"
 points = 5
-afterword = "The sigmoid has saved its output, and the sum of your function has its own storage. `tanh`, `exp`, `softmax` and `relu` save their output, too. `x @ w` saves `x` if `w` requires grad, and `w` if `x` does."
+afterword = "The sigmoid saved its output, and your sum has its own storage. `tanh`, `exp`, `softmax` and `relu` save their output, too. `x @ w` saves `x` if `w` requires grad, and `w` if `x` does."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="With w = 0 the result is relu(x), and backward() raises no error and reaches x and w.<br>The sigmoid has saved its output, and the sum of your function has its own storage. <code>tanh</code>, <code>exp</code>, <code>softmax</code> and <code>relu</code> save their output, too. <code>x @ w</code> saves <code>x</code> if <code>w</code> requires grad, and <code>w</code> if <code>x</code> does.",
-    failure_message="Not yet: With w = 0 the result is relu(x), and backward() raises no error and reaches x and w.",
+    success_message="With `w = 0` the result is `relu(x)`.<br>The sigmoid saved its output, and your sum has its own storage. <code>tanh</code>, <code>exp</code>, <code>softmax</code> and <code>relu</code> save their output, too. <code>x @ w</code> saves <code>x</code> if <code>w</code> requires grad, and <code>w</code> if <code>x</code> does.",
+    failure_message="Not yet: With `w = 0` the result is `relu(x)`.",
 )
 @guarded
 def test_the_values_are_right(residual_block):
-    """With w = 0 the result is relu(x), and backward() raises no error and reaches x and w."""
+    """With `w = 0` the result is `relu(x)`."""
     import torch
 
     result = residual_block(torch.tensor([[1.0, -2.0]]), torch.zeros(2, 2, requires_grad=True))
@@ -102,7 +102,7 @@ def test_the_values_are_right(residual_block):
         residual_block(x, w).sum().backward()
     except RuntimeError as error:
         reason = str(error).partition(" Hint:")[0]
-        message = f"backward() failed: was a value overwritten that it still needs? torch says: {reason}"
+        message = f"backward() stopped with torch's error: {reason}. Which value did you overwrite?"
         raise AssertionError(message) from None
     assert x.grad is not None, "x.grad is None: the path from the result back to x has been cut"
     assert w.grad is not None, "w.grad is None: the path from the result back to w has been cut"

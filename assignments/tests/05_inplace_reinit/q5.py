@@ -6,7 +6,7 @@ OK_FORMAT = False
 
 name = "q5"
 points = 5
-afterword = "Bookkeeping writes new values into the tensors that are there, and autograd does not record it. Next trap: `t.data = s.data` copies nothing, and afterwards the teacher is trained together with the student."
+afterword = "Bookkeeping writes new values into existing tensors, and autograd does not record it. Next trap: `t.data = s.data` copies nothing, and from then on the teacher changes with every step of the student."
 
 
 def guarded(test):
@@ -47,12 +47,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="The teacher keeps its Parameter objects, frozen and without grad_fn, and two updates give the average.<br>Bookkeeping writes new values into the tensors that are there, and autograd does not record it. Next trap: <code>t.data = s.data</code> copies nothing, and afterwards the teacher is trained together with the student.",
-    failure_message="Not yet: The teacher keeps its Parameter objects, frozen and without grad_fn, and two updates give the average.",
+    success_message="The teacher keeps its parameters and gets averages.<br>Bookkeeping writes new values into existing tensors, and autograd does not record it. Next trap: <code>t.data = s.data</code> copies nothing, and from then on the teacher changes with every step of the student.",
+    failure_message="Not yet: The teacher keeps its parameters and gets averages.",
 )
 @guarded
 def test_the_teacher_keeps_its_parameters(ema_update):
-    """The teacher keeps its Parameter objects, frozen and without grad_fn, and two updates give the average."""
+    """The teacher keeps its parameters and gets averages."""
     import torch
 
     teacher, student = torch.nn.Linear(2, 1).requires_grad_(False), torch.nn.Linear(2, 1)
