@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "end"
 points = 0
-afterword = "The three bugs: prices that were a view of the caller's data; zeros written into what softmax had saved; and an expanded buffer, one row of memory for all baskets. Only one of them raised an error."
+afterword = "The three bugs: prices that were a view of the caller's data; zeros written into the output that softmax saved; and an expanded buffer, the same memory for all baskets. Only one of them raised an error."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="The step runs, the loss and the new score.weight are right, and the prices stay as they are.<br>The three bugs: prices that were a view of the caller's data; zeros written into what softmax had saved; and an expanded buffer, one row of memory for all baskets. Only one of them raised an error.",
-    failure_message="Not yet: The step runs, the loss and the new score.weight are right, and the prices stay as they are.",
+    success_message="The first step is right; prices are unchanged.<br>The three bugs: prices that were a view of the caller's data; zeros written into the output that softmax saved; and an expanded buffer, the same memory for all baskets. Only one of them raised an error.",
+    failure_message="Not yet: The first step is right; prices are unchanged.",
 )
 @guarded
 def test_one_step_for_two_baskets(train):
-    """The step runs, the loss and the new score.weight are right, and the prices stay as they are."""
+    """The first step is right; prices are unchanged."""
     import torch
     from torch import nn
 
@@ -105,9 +105,9 @@ def test_one_step_for_two_baskets(train):
         losses = train(model, [(x, drop, torch.tensor([1.0, -1.0]))], 0.5, 1)
     except RuntimeError as error:
         reason = str(error).partition(" Hint:")[0]
-        raise AssertionError(f"train stopped; torch says: {reason}") from None
-    assert isinstance(losses, list), f"a {type(losses).__name__} came back, not a list"
-    assert len(losses) == 1, f"{len(losses)} losses came back for a single step"
+        raise AssertionError(f"train stopped with torch's error: {reason}") from None
+    assert isinstance(losses, list), f"the result is a {type(losses).__name__}, not a list"
+    assert len(losses) == 1, f"the list has {len(losses)} losses for a single step"
     assert abs(losses[0] - 2.2971) < 1e-3, f"the loss of the first step is {losses[0]}, not 2.2971"
     weight = [round(entry, 4) for entry in model["score"].weight[0].tolist()]
     assert abs(weight[0] - -0.9542) < 1e-3 and abs(weight[1] - 1.0039) < 1e-3, (

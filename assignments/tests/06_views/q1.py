@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q1"
 points = 4
-afterword = "A buffer for results needs no `requires_grad`: the writes give it a history. Next trap: a write through `.data` or `.detach()` fills the buffer, too, and gives it none."
+afterword = "A buffer for results needs no `requires_grad`: recorded writes connect it to the graph. Next trap: a write through `.data` or `.detach()` fills the buffer, too, but does not connect it."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="The results for three rows are 1, 4 and 9, and w gets the gradient [8, 10].<br>A buffer for results needs no <code>requires_grad</code>: the writes give it a history. Next trap: a write through <code>.data</code> or <code>.detach()</code> fills the buffer, too, and gives it none.",
-    failure_message="Not yet: The results for three rows are 1, 4 and 9, and w gets the gradient [8, 10].",
+    success_message="The results are right, and `w` gets its gradient.<br>A buffer for results needs no <code>requires_grad</code>: recorded writes connect it to the graph. Next trap: a write through <code>.data</code> or <code>.detach()</code> fills the buffer, too, but does not connect it.",
+    failure_message="Not yet: The results are right, and `w` gets its gradient.",
 )
 @guarded
 def test_a_loss_of_the_results_reaches_w(collect):
-    """The results for three rows are 1, 4 and 9, and w gets the gradient [8, 10]."""
+    """The results are right, and `w` gets its gradient."""
     import torch
 
     w = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -99,10 +99,10 @@ def test_a_loss_of_the_results_reaches_w(collect):
     try:
         result = collect(lambda x: (w * x).sum() ** 2, xs)
     except RuntimeError as error:
-        raise AssertionError(f"collect stopped; torch says: {error}") from None
-    assert isinstance(result, torch.Tensor), f"a {type(result).__name__} came back, not a tensor"
+        raise AssertionError(f"collect stopped with torch's error: {error}") from None
+    assert isinstance(result, torch.Tensor), f"the result is a {type(result).__name__}, not a tensor"
     assert result.tolist() == [1.0, 4.0, 9.0], f"the results are {result.tolist()}, not [1.0, 4.0, 9.0]"
-    assert result.grad_fn is not None, "the result has no grad_fn: nothing leads from it back to w"
+    assert result.grad_fn is not None, "the result has no grad_fn: it is not connected to w"
     result.sum().backward()
     assert w.grad is not None, "w.grad is None: the path from the result back to w has been cut"
     assert w.grad.tolist() == [8.0, 10.0], f"w.grad is {w.grad.tolist()}, not [8.0, 10.0]"

@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q2"
 points = 4
-afterword = "`a * gate` makes a new tensor, and `a *= gate` writes to the memory of `h`. Next trap: slices instead of chunks. Autograd allows a write to a slice, and `h` changes without an error."
+afterword = "`a * gate` makes a new tensor, and `a *= gate` writes to the storage of `h`. Next trap: slices instead of chunks. Autograd allows a write to a slice, so `h` changes without an error."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="With gates of 0 the result is half of the first half; both halves get a gradient; plain data stays.<br><code>a * gate</code> makes a new tensor, and <code>a *= gate</code> writes to the memory of <code>h</code>. Next trap: slices instead of chunks. Autograd allows a write to a slice, and <code>h</code> changes without an error.",
-    failure_message="Not yet: With gates of 0 the result is half of the first half; both halves get a gradient; plain data stays.",
+    success_message="Values and gradients are right; `h` is unchanged.<br><code>a * gate</code> makes a new tensor, and <code>a *= gate</code> writes to the storage of <code>h</code>. Next trap: slices instead of chunks. Autograd allows a write to a slice, so <code>h</code> changes without an error.",
+    failure_message="Not yet: Values and gradients are right; `h` is unchanged.",
 )
 @guarded
 def test_both_halves_are_reached_and_h_stays(glu):
-    """With gates of 0 the result is half of the first half; both halves get a gradient; plain data stays."""
+    """Values and gradients are right; `h` is unchanged."""
     import torch
 
     h = torch.tensor([2.0, 4.0, 0.0, 0.0])
@@ -101,9 +101,9 @@ def test_both_halves_are_reached_and_h_stays(glu):
     try:
         result = glu(x * 1)
     except RuntimeError as error:
-        raise AssertionError(f"glu stopped; torch says: {error}") from None
+        raise AssertionError(f"glu stopped with torch's error: {error}") from None
     assert result.tolist() == [[1.0, 2.0]], f"the result is {result.tolist()}, not [[1.0, 2.0]]"
-    assert result.requires_grad, "the result does not require grad: nothing leads back to h"
+    assert result.requires_grad, "the result does not require grad: it is not connected to h"
     result.sum().backward()
     assert x.grad is not None, "h gets no gradient"
     assert x.grad.tolist() == [[0.5, 0.5, 0.5, 1.0]], f"h gets {x.grad.tolist()}, not [[0.5, 0.5, 0.5, 1.0]]"

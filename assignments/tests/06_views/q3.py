@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q3"
 points = 4
-afterword = "What is measured is a constant, and what is divided is not: only the first belongs under `no_grad()`. Next trap: a write to a clone under `no_grad()`. It raises nothing, and the gradient lacks the factor."
+afterword = "The measured number is a constant, and the divided columns are not: only the first belongs under `no_grad()`. Next trap: a write to a clone under `no_grad()`. It raises no error, and the gradient lacks the factor."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="The tail is divided by its standard deviation, and so is its gradient.<br>What is measured is a constant, and what is divided is not: only the first belongs under <code>no_grad()</code>. Next trap: a write to a clone under <code>no_grad()</code>. It raises nothing, and the gradient lacks the factor.",
-    failure_message="Not yet: The tail is divided by its standard deviation, and so is its gradient.",
+    success_message="The tail and its gradient are divided by `s`.<br>The measured number is a constant, and the divided columns are not: only the first belongs under <code>no_grad()</code>. Next trap: a write to a clone under <code>no_grad()</code>. It raises no error, and the gradient lacks the factor.",
+    failure_message="Not yet: The tail and its gradient are divided by `s`.",
 )
 @guarded
 def test_the_division_is_recorded(scale_tail):
-    """The tail is divided by its standard deviation, and so is its gradient."""
+    """The tail and its gradient are divided by `s`."""
     import torch
 
     x = torch.tensor([[7.0, 1.0, 3.0], [9.0, 5.0, 3.0]], requires_grad=True)
@@ -99,13 +99,15 @@ def test_the_division_is_recorded(scale_tail):
     try:
         result = scale_tail(x * 1, 1)
     except RuntimeError as error:
-        raise AssertionError(f"scale_tail stopped; torch says: {error}") from None
-    assert abs(result[1, 1].item() - 5 / s) < 1e-5, f"5 divided by {s} became {result[1, 1].item()}"
-    assert result[1, 0].item() == 9, f"the head held 9, and holds {result[1, 0].item()} in the result"
+        raise AssertionError(f"scale_tail stopped with torch's error: {error}") from None
+    assert abs(result[1, 1].item() - 5 / s) < 1e-5, f"5 / {s} should be {5 / s}, but is {result[1, 1].item()}"
+    assert result[1, 0].item() == 9, (
+        f"an entry before the tail was 9, and is {result[1, 0].item()} in the result"
+    )
     result.sum().backward()
     assert x.grad is not None, "h gets no gradient"
     seen = x.grad[0].tolist()
-    assert abs(seen[0] - 1) < 1e-5, f"the head gets the gradient {seen[0]}, not 1"
+    assert abs(seen[0] - 1) < 1e-5, f"an entry before the tail gets the gradient {seen[0]}, not 1"
     assert abs(seen[1] - 1 / s) < 1e-5, (
-        f"1 arrives at the first entry of the tail, and h gets {seen[1]}, not 1 / {s}"
+        f"the first entry of the tail gets the gradient {seen[1]}, not 1 / {s}"
     )

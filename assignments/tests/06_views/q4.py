@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q4"
 points = 4
-afterword = "Read from expanded rows, and copy them before you write. Next trap: `clone()` in the wrong place. `b.clone().expand(n, -1)` protects `b`, and all rows are still one."
+afterword = "Read from expanded rows, but copy them before you write. Next trap: `clone()` in the wrong place. `b.clone().expand(n, -1)` protects `b`, but all rows are still the same memory."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="Of three rows of [1, 2] only the first is bumped by 10, and each brings b its gradient.<br>Read from expanded rows, and copy them before you write. Next trap: <code>clone()</code> in the wrong place. <code>b.clone().expand(n, -1)</code> protects <code>b</code>, and all rows are still one.",
-    failure_message="Not yet: Of three rows of [1, 2] only the first is bumped by 10, and each brings b its gradient.",
+    success_message="Only the first row is bumped; `b` is unchanged.<br>Read from expanded rows, but copy them before you write. Next trap: <code>clone()</code> in the wrong place. <code>b.clone().expand(n, -1)</code> protects <code>b</code>, but all rows are still the same memory.",
+    failure_message="Not yet: Only the first row is bumped; `b` is unchanged.",
 )
 @guarded
 def test_three_rows(row_bias):
-    """Of three rows of [1, 2] only the first is bumped by 10, and each brings b its gradient."""
+    """Only the first row is bumped; `b` is unchanged."""
     import torch
 
     b = torch.tensor([1.0, 2.0])
@@ -102,8 +102,8 @@ def test_three_rows(row_bias):
     try:
         rows = row_bias(b, 3, 10.0)
     except RuntimeError as error:
-        raise AssertionError(f"row_bias stopped; torch says: {error}") from None
-    assert rows.requires_grad, "the rows do not require grad: nothing leads back to b"
+        raise AssertionError(f"row_bias stopped with torch's error: {error}") from None
+    assert rows.requires_grad, "the rows do not require grad: they are not connected to b"
     rows.sum().backward()
     assert b.grad is not None, "b.grad is None: the path from the rows back to b has been cut"
     assert b.grad.tolist() == [3.0, 3.0], f"b.grad is {b.grad.tolist()} for three rows, not [3.0, 3.0]"

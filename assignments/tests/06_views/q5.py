@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q5"
 points = 5
-afterword = "Softmax needs its output until backward has run. The same holds for sigmoid, tanh, exp and relu. Next trap: a chain such as `scores.softmax(-1).masked_fill_(drop, 0.0)`. It looks as if it made a new tensor."
+afterword = "Softmax needs its output until backward has run. So do sigmoid, tanh, exp and relu. Next trap: a chain such as `scores.softmax(-1).masked_fill_(drop, 0.0)`. It only looks as if it made a new tensor."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,25 +86,27 @@ def guarded(test):
 
 
 @test_case(
-    success_message="The dropped weight is 0, the others stay a third, and backward reaches all scores.<br>Softmax needs its output until backward has run. The same holds for sigmoid, tanh, exp and relu. Next trap: a chain such as <code>scores.softmax(-1).masked_fill_(drop, 0.0)</code>. It looks as if it made a new tensor.",
-    failure_message="Not yet: The dropped weight is 0, the others stay a third, and backward reaches all scores.",
+    success_message="One weight is dropped; all scores get gradients.<br>Softmax needs its output until backward has run. So do sigmoid, tanh, exp and relu. Next trap: a chain such as <code>scores.softmax(-1).masked_fill_(drop, 0.0)</code>. It only looks as if it made a new tensor.",
+    failure_message="Not yet: One weight is dropped; all scores get gradients.",
 )
 @guarded
 def test_one_of_three_weights_is_dropped(drop_attention):
-    """The dropped weight is 0, the others stay a third, and backward reaches all scores."""
+    """One weight is dropped; all scores get gradients."""
     import torch
 
     weights = drop_attention(torch.zeros(1, 3), torch.tensor([[True, False, False]]))[0].tolist()
     assert weights[0] == 0, f"the dropped weight is {weights[0]}"
-    assert abs(weights[1] - 1 / 3) < 1e-5, f"a weight that was not dropped was a third, and is {weights[1]}"
+    assert abs(weights[1] - 1 / 3) < 1e-5, (
+        f"a weight that was not dropped is {weights[1]}, but should still be 1 / 3"
+    )
     scores = torch.zeros(1, 3, requires_grad=True)
     try:
         drop_attention(scores, torch.tensor([[True, False, False]])).sum().backward()
     except RuntimeError as error:
         reason = str(error).partition(" Hint:")[0]
-        raise AssertionError(f"drop_attention or its backward stopped; torch says: {reason}") from None
+        raise AssertionError(f"drop_attention or its backward stopped with torch's error: {reason}") from None
     assert scores.grad is not None, "scores.grad is None: the path back to the scores has been cut"
     seen = scores.grad[0, 0].item()
     assert abs(seen + 2 / 9) < 1e-5, (
-        f"the dropped score gets the gradient {seen}, not -0.2222: with it the other weights would fall"
+        f"the dropped score gets the gradient {seen}, not -0.2222: a growing score lowers the others"
     )
