@@ -1,8 +1,9 @@
 # %% [markdown]
 # # 7. Freezing, modes and checkpoints
 #
-# Often you do not want every gradient. You tune a prompt in front of a frozen model. You compute features once and use
-# them a hundred times. You evaluate between two epochs. PyTorch has four switches for this, and they are easily confused:
+# Often you do not want every gradient. You tune a prompt in front of a frozen model. You compute features
+# once and use them a hundred times. You evaluate between two epochs. PyTorch has four switches for this, and
+# they are easily confused:
 #
 # | switch | what it belongs to | what it decides |
 # |---|---|---|
@@ -15,21 +16,30 @@
 #
 # - how to freeze a model and still backpropagate through it;
 # - when to use `no_grad()` and when `inference_mode()`;
-# - how to evaluate a model and restore every mode, also after an error;
+# - how to evaluate a model and restore every mode, even after an error;
 # - how to unfreeze a layer in the middle of training;
 # - how a checkpoint saves memory, and what it costs.
 #
 # The code and the claims about PyTorch in this notebook were tested with torch 2.13.
 #
-# **Rules for all questions:**
+# **Rules for all questions**, unless a task says otherwise:
 #
-# - Leave torch's modes as you found them. If gradients are recorded before the call, they must be recorded after it;
-#   otherwise not. (In questions 1 and 5 they are recorded.)
-# - No side effects. Change only what the task tells you to change. The values, each `.grad` (`None` or not), each
-#   `requires_grad`, and the mode of each part of a module, `train()` or `eval()`, must otherwise be the same after the
-#   call. Leave no hook and no attribute behind.
-# - Full precision: a relative error of at most 1e-12 in float64, 1e-5 in float32.
-# - Some parameters may be frozen, some may already have a `.grad`, and modules may contain modules.
+# - **No side effects.** Change only what the task asks you to change. Everything else of the caller's must be
+#   the same after the call: values, `.grad`, `requires_grad`, hooks, attributes, lists and optimizer state.
+# - **Modes.** Run every module in the mode it is in, `train()` or `eval()`, and leave it in that mode.
+#   Different parts of a module may be in different modes. Whatever a module's own forward changes may stay
+#   changed.
+# - **Settings.** Restore every global setting that you change, such as the gradient mode.
+# - **Don't cache.** Your function may be called again, with the same objects or with others, and values may
+#   change between calls. Each call must use the values it is given. Don't modify a result that an earlier
+#   call returned.
+# - **Full precision.** The relative error of results and gradients must be at most 1e-12 in float64 and 1e-5
+#   in float32.
+# - **Parameters.** Some parameters may be frozen (`requires_grad=False`), and some may already have a
+#   `.grad`. Modules may contain modules. All tensors and parameters of a call are float32, or all are
+#   float64.
+# - **`no_grad()`.** The functions of q2, q3 and q4 may be called under `no_grad()`. The others are called
+#   while gradients are recorded.
 
 # %%
 import torch
@@ -39,9 +49,8 @@ from torch.nn import functional as F
 # %% [markdown]
 # ## Frozen is not the same as not recorded
 #
-# To *freeze* a layer means: its parameters do not change. `requires_grad_(False)` says that its parameters
-# get no gradient. It does not stop a gradient that only passes through the layer, on its way to another
-# tensor.
+# To *freeze* a layer means that its parameters do not change. After `requires_grad_(False)` its parameters
+# get no gradient. But a gradient can still pass through the layer, on its way to another tensor.
 
 # %%
 torch.manual_seed(0)
@@ -61,16 +70,16 @@ out = layer(x + prompt)
 xray(out=out, prompt=prompt)
 
 # %% [markdown]
-# You can draw such a picture of your own tensors, where the course's `grader` package is installed: take the
-# two `#` away, and change what you like.
+# You can draw such pictures yourself, of any tensor you have at hand, if the course's `grader` package is
+# installed: remove the `#` below.
 
 # %%
 # from grader import xray
 # xray(out=out, prompt=prompt, weight=layer.weight)
 
 # %% [markdown]
-# `no_grad()` is another thing. Under `no_grad()` autograd records nothing at all. There is no path left on
-# which a gradient could travel.
+# `no_grad()` is different. Under `no_grad()` autograd records nothing at all, so there is no path on which a
+# gradient could flow back.
 
 # %%
 with torch.no_grad():
@@ -78,8 +87,8 @@ with torch.no_grad():
 print(out.requires_grad, out.grad_fn)  # False None, because nothing was recorded
 
 # %% [markdown]
-# **Guess first.** The next cell freezes in two other ways that people try. Which of the two layers gets a
-# gradient? Write down `True` or `False` for each line before you run it.
+# **Guess first.** The next cell tries two other ways to freeze. Which of the two layers gets a gradient?
+# Write down `True` or `False` for each line before you run it.
 
 # %%
 by_attribute, by_eval = nn.Linear(3, 2), nn.Linear(3, 2)
@@ -92,51 +101,60 @@ print(by_eval.weight.grad is not None)
 # %% [markdown] tags=["claim S3.2"]
 # <details><summary>What you should have seen</summary>
 #
-# `True`, and `True` again. A module has no switch called `requires_grad`: the assignment makes a new
-# attribute, and PyTorch never reads it. The method with the underscore, `requires_grad_(False)`, goes through
-# the parameters. And `eval()` tells dropout and batch norm that the training is over. It freezes nothing.
+# `True`, and `True` again. A module has no switch called `requires_grad`: the assignment creates a new
+# attribute, which PyTorch never reads. The method with the underscore, `requires_grad_(False)`, sets the flag
+# of every parameter. And `eval()` changes what dropout and batch norm compute. It freezes nothing.
 #
 # </details>
 #
 # You may have read that the weights of a layer "are leaves with `requires_grad=True`". That is true when the
-# layer is made. It is a setting, not a law: you can change it for each parameter. (Under `weight_norm`, the
-# weight is computed from other parameters, and is no leaf at all.) PyTorch's documentation describes all four
-# switches in [Autograd mechanics, "Locally disabling gradient
+# layer is created, but you can change it for each parameter. (Under `weight_norm`, the weight is computed
+# from other parameters, and is not a leaf at all.) PyTorch's documentation describes all four switches in
+# [Autograd mechanics, "Locally disabling gradient
 # computation"](https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation).
 
 # %% [markdown]
 # ## q1 · Tune the prompt, freeze the backbone
 #
-# A trained model, the *backbone*, can be steered without training it: add a small vector to its inputs, the
-# *prompt*, and train only this vector. Write `prompt_step(backbone, prompt, x, y, lr)`. It makes one step of
-# gradient descent: the loss is `F.mse_loss(backbone(x + prompt), y)`, and `prompt` moves by `-lr` times its
-# gradient.
+# You can steer a trained model, the *backbone*, by a small vector that is added to its inputs. Only this
+# *prompt* is trained.
 #
-# - `prompt` stays the same leaf in the same memory. At the first call `prompt.grad` is `None`. Leave in it
-#   what you like, but the next call has to make a right step, too.
-# - You may freeze parameters of the backbone, and leave them frozen, but thaw none.
+# Write `prompt_step(backbone, prompt, x, y, lr)`, one step of gradient descent:
 #
-# The code below freezes the backbone with `no_grad()`, and stops with an error.
+# 1. Compute the loss `F.mse_loss(backbone(x + prompt), y)`, and its gradient with respect to `prompt`.
+# 2. Subtract `lr` times this gradient from the caller's `prompt`, in place. It must stay the same leaf, with
+#    the same storage.
+#
+# At the first call, `prompt.grad` is `None`. You may leave anything in it, but the next step must be right,
+# too.
+#
+# The starter code freezes the backbone with `no_grad()`, and raises an error. Fix it.
+#
+# **No side effects.** You may freeze parameters of the backbone and leave them frozen. Otherwise, leave the
+# backbone unchanged, also every `.grad`.
+#
+# **Example.** `backbone` is an `nn.Linear(1, 1)` with the weight 2 and the bias 0, `prompt = [0.]`,
+# `x = [[1.]]`, `y = [[3.]]` and `lr = 0.25`. The loss is 1, its gradient -4, and `prompt` becomes `[1.]`.
 #
 # <details><summary>Hint 1</summary>
 #
-# Print `out.requires_grad`. Through which operations must the gradient travel on its way from the loss to
+# Print `out.requires_grad`. Through which operations must the gradient flow on its way from the loss to
 # `prompt`?
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# `no_grad()` records nothing, so it cuts the path to `prompt` as well. You need the record of the operations,
-# and you do not need gradients of the parameters. Two things say that: a flag of the parameters, or a
-# function that asks for the gradient of the tensors you name, and of no others.
+# `no_grad()` records nothing, so it cuts the path to `prompt` as well. You need the recorded operations, but
+# no gradients of the parameters. Two things do that: a flag of the parameters, or a function that computes
+# gradients only for the tensors you name.
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
 # Call `backbone.requires_grad_(False)` and then compute the loss without `no_grad()`. Or get the gradient
-# with `torch.autograd.grad(loss, prompt)`, which fills the `.grad` of no leaf. Only the update of `prompt` stays under
+# with `torch.autograd.grad(loss, prompt)`, which fills no `.grad`. Only the update of `prompt` stays under
 # `no_grad()`.
 #
 # </details>
@@ -166,7 +184,7 @@ def prompt_step(backbone, prompt, x, y, lr):
 
 # %% tags=["check q1"]
 def test_only_the_prompt_is_trained(prompt_step):
-    """A step moves the prompt; the backbone stays as it is, and none of its parameters has a .grad."""
+    """A step changes the prompt, not the backbone."""
     import torch
 
     backbone = torch.nn.Linear(2, 1)
@@ -175,58 +193,59 @@ def test_only_the_prompt_is_trained(prompt_step):
     try:
         prompt_step(backbone, prompt, x, backbone(x).detach() + 1, 0.1)
     except RuntimeError as error:
-        raise AssertionError(f"the step stops with an error; torch says: {error}") from None
-    assert prompt.tolist() != [0.0, 0.0], "the prompt has not moved"
+        raise AssertionError(f"prompt_step stopped with torch's error: {error}") from None
+    assert prompt.tolist() != [0.0, 0.0], "the prompt has not changed"
     assert backbone.weight.tolist() == before, "the weight of the backbone has changed: it was trained"
-    assert backbone.weight.grad is None, "the backbone collects .grad: it is not frozen"
+    assert backbone.weight.grad is None, "a parameter of the backbone got a .grad"
 
 
 # %% [markdown] tags=["afterword q1"]
-# A gradient can travel through a frozen layer: nothing is collected there, and the recorded operations lead
-# on to the prompt. Next trap: gradients add up, so a `prompt.grad` that is left from the last step spoils the
-# next one.
+# A gradient can flow through a frozen layer: its parameters get no gradient, and the recorded operations lead
+# on to the prompt. Next trap: gradients accumulate, so a `prompt.grad` that is left from the last step spoils
+# the next one.
 
 # %% [markdown] tags=["claim S5.11"]
 # ## A mode that leaves a mark
 #
 # `inference_mode()` looks like a faster `no_grad()`, and inside the block it is. The difference comes later.
-# A tensor that is computed under `no_grad()` is an ordinary tensor without a history. A tensor whose memory is *allocated*
-# under `inference_mode()` is an *inference tensor*, and it stays one when the block is over. Not every result is newly
-# allocated: a view of an ordinary tensor is an ordinary tensor, and so is a tensor that an operation returns as it is, such
-# as `x.float()` for a float32 `x`, or the result of `nn.Identity()`.
+# A tensor that is computed under `no_grad()` is a normal tensor that is not connected to the graph. A tensor
+# whose memory is *allocated* under `inference_mode()` is an *inference tensor*, and it stays one after the
+# block. Not every result is newly allocated: a view of a normal tensor is a normal tensor, and so is a tensor
+# that an operation returns unchanged, such as `x.float()` for a float32 `x`, or the result of
+# `nn.Identity()`.
 
 # %%
 with torch.no_grad():
-    ordinary = torch.ones(3) * 2
+    normal = torch.ones(3) * 2
 with torch.inference_mode():
     marked = torch.ones(3) * 2
-print(ordinary.is_inference(), marked.is_inference())  # False True, because the mark outlives the block
+print(normal.is_inference(), marked.is_inference())  # False True, because the mark outlives the block
 with torch.inference_mode():
-    print(ordinary[:2].is_inference())  # False, because a view of an ordinary tensor allocates nothing
+    print(normal[:2].is_inference())  # False, because a view of a normal tensor allocates nothing
 
 w = torch.ones(3, requires_grad=True)
-(ordinary * w).sum().backward()  # backward needs the value of ordinary, and saves it
-print(w.grad.tolist())  # [2.0, 2.0, 2.0], because that is what ordinary holds
+(normal * w).sum().backward()  # autograd saves normal for backward
+print(w.grad.tolist())  # [2.0, 2.0, 2.0], because that is what normal holds
 try:
     marked * w
 except RuntimeError as error:
     print(str(error).partition(".")[0])  # Inference tensors cannot be saved for backward
 
 # %% tags=["drawn"]
-# Backward stops at `w`. `ordinary` is data that `Mul` keeps for backward; no gradient goes there.
-loss = (ordinary * w).sum()
-xray(loss=loss, w=w, ordinary=ordinary)
+# Backward ends at `w`. `Mul` saved `normal` for backward, but no gradient flows to it.
+loss = (normal * w).sum()
+xray(loss=loss, w=w, normal=normal)
 
 # %% [markdown] tags=["claim S5.12"]
-# Why does torch refuse? An inference tensor has no version counter. So `backward()` could not notice a write
-# to it, and torch does not save what it cannot watch. An operation that saves nothing is allowed: `marked +
-# w` works. The documentation of
+# Why does torch refuse? An inference tensor has no version counter. So `backward()` could not detect a write
+# to it, and torch does not save a tensor whose writes it cannot detect. An operation that saves nothing is
+# allowed: `marked + w` works. The documentation of
 # [torch.inference_mode](https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad_mode.inference_mode.html)
-# says that such tensors "cannot be used in computations recorded by autograd". That is a safe rule, and stricter
-# than what torch checks.
+# says that such tensors "cannot be used in computations recorded by autograd". That is a safe rule, and
+# stricter than what torch checks.
 #
-# **Guess first.** Which of these three are ordinary tensors again? Two lines look like the same thing in
-# another order.
+# **Guess first.** Which of these three are normal tensors again? Two of the lines seem to do the same in a
+# different order.
 
 # %%
 with torch.inference_mode():
@@ -238,9 +257,9 @@ print(marked.clone().is_inference())
 # %% [markdown]
 # <details><summary>What you should have seen</summary>
 #
-# `True`, `True`, `False`. `detach()` returns a view of the same memory, and a view of an inference tensor is an
-# inference tensor. `clone()` allocates new memory, and the new tensor is marked if that happens *inside* the block. Only
-# the clone that is made outside is ordinary.
+# `True`, `True`, `False`. `detach()` returns a view, and a view of an inference tensor is an inference
+# tensor. `clone()` allocates new memory, and if it does so *inside* the block, the new tensor is an inference
+# tensor. Only the clone that is made outside is normal.
 #
 # </details>
 #
@@ -250,41 +269,49 @@ print(marked.clone().is_inference())
 # %% [markdown]
 # ## q2 · Cached features
 #
-# A small head is trained on a frozen backbone for many epochs, so you keep the answers of the backbone. Write
-# `cache_features(backbone, xs)`. It returns a list: for each `x` of the list `xs`, in the same order, the
-# feature `backbone(x)`.
+# A small head is trained on a frozen backbone for many epochs, so you compute the outputs of the backbone
+# only once.
 #
-# - Each feature is an ordinary tensor without a history, on which a head can train.
-# - The features are those of the backbone as it is now, in the dtype of its output: weights and buffers may
-#   have changed since the last call.
+# Write `cache_features(backbone, xs)`:
 #
-# The backbone gives a new tensor in each call and keeps none, and the call is not inside an
-# `inference_mode()` block. With the code below, training a head raises `Inference tensors cannot be saved`.
+# 1. For each tensor `x` of the list `xs`, compute the feature `backbone(x)`.
+# 2. Return the list of features, in the same order and in the dtype of the backbone's output. A head must be
+#    able to train on them: they must not be inference tensors, and must not be connected to the graph.
+#
+# You can rely on this: in each call the backbone returns a new tensor, of which it keeps no reference. Your
+# function is not called under `inference_mode()`.
+#
+# With the features of the starter code, training a head raises `Inference tensors cannot be saved`. Fix it.
+#
+# **No side effects.** Leave `backbone` and `xs` unchanged.
+#
+# **Example.** `backbone` is an `nn.Linear(1, 1, bias=False)` with the weight 3. `xs = [[[2.]], [[1.], [4.]]]`
+# gives the features `[[6.]]` and `[[3.], [12.]]`.
 #
 # <details><summary>Hint 1</summary>
 #
-# Print `feature.is_inference()` for a feature of the given code.
+# Print `feature.is_inference()` for a feature of the starter code.
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# A tensor that is allocated under `inference_mode()` stays an inference tensor, and so do all its views. Which other
-# switch stops the recording and leaves no mark?
+# A tensor that is allocated under `inference_mode()` stays an inference tensor, and so do all its views.
+# Which other switch stops the recording and leaves no mark?
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# `torch.no_grad()` in the place of `torch.inference_mode()`. To keep `inference_mode()`, make a `clone()` of
-# each feature after the block has ended.
+# Use `torch.no_grad()` instead of `torch.inference_mode()`. Or keep `inference_mode()`, and `clone()` each
+# feature after the block has ended.
 #
 # </details>
 
 
 # %% tags=["question q2"]
 def cache_features(backbone, xs):
-    """The features of the tensors in xs, as ordinary tensors without a history.
+    """The features of the tensors in xs, as normal tensors that are not connected to the graph.
 
     backbone: a module that takes each of the tensors; it is not changed.
     Returns a list of as many tensors.
@@ -300,7 +327,7 @@ def cache_features(backbone, xs):
 
 # %% tags=["check q2"]
 def test_a_head_trains_on_the_features(cache_features):
-    """Two epochs of a head on the features raise no error."""
+    """A head can train on the features."""
     import torch
 
     backbone, head = torch.nn.Linear(2, 3), torch.nn.Linear(3, 1)
@@ -310,20 +337,20 @@ def test_a_head_trains_on_the_features(cache_features):
             for feature in features:
                 head(feature).pow(2).sum().backward()
     except RuntimeError as error:
-        raise AssertionError(f"a head cannot be trained on the features; torch says: {error}") from None
+        raise AssertionError(f"training a head on the features stopped with torch's error: {error}") from None
     assert backbone.weight.grad is None, "training the head has filled the .grad of the backbone"
 
 
 # %% [markdown] tags=["afterword q2"]
-# Where its memory is allocated decides what a tensor is: under `inference_mode()` an inference tensor for good, under
-# `no_grad()` an ordinary one. Next trap: once you train the backbone again, the cached features are out of date, and no
-# error says so.
+# What a tensor is depends on where its memory is allocated: under `inference_mode()` it is an inference
+# tensor forever, under `no_grad()` a normal one. Next trap: once you train the backbone again, the cached
+# features are out of date, and no error says so.
 
 # %% [markdown]
 # ## Two switches for an evaluation
 #
-# Between two epochs you measure the loss on data that the model does not train on. Two things have to be
-# switched off, by two switches that know nothing of each other.
+# Between two epochs you measure the loss on data that the model does not train on. You must switch off two
+# things, with two switches that are independent of each other.
 
 # %%
 torch.manual_seed(0)
@@ -333,69 +360,75 @@ x = torch.ones(2, 4)
 with torch.no_grad():
     print(torch.equal(model(x), model(x)))  # False, because dropout still drops
 model.eval()
-print(torch.equal(model(x), model(x)))  # True, because dropout changes nothing
+print(torch.equal(model(x), model(x)))  # True, because dropout changes nothing now
 print(model(x).requires_grad)  # True, because eval() does not stop the recording
 
 # %% tags=["drawn"]
-# In `eval()` mode autograd records as ever: the graph goes back to both parameters. Dropout has left no node.
+# In `eval()` mode autograd records as before: the graph leads to both parameters. Dropout has no node.
 out = model(x)
 xray(out=out, weight=model[1].weight, bias=model[1].bias)
 
 # %% [markdown] tags=["claim S5.13"]
-# Both are *states*: they stay until you change them. `eval()` is a state of the module and of all its parts;
-# see [Autograd mechanics, "Evaluation
-# Mode"](https://docs.pytorch.org/docs/stable/notes/autograd.html#evaluation-mode-nn-module-eval). The gradient
-# mode is a state of the thread: a thread that you start yourself records gradients, whatever mode you have set in this
-# one. You can set the mode in two ways:
+# Both are *states*: they stay until you change them. `eval()` sets a state of the module and of all its
+# submodules; see [Autograd mechanics, "Evaluation
+# Mode"](https://docs.pytorch.org/docs/stable/notes/autograd.html#evaluation-mode-nn-module-eval). The
+# gradient mode is a state of the thread: a thread that you start yourself records gradients, whatever mode
+# you have set in this one. You can set the gradient mode in two ways:
 
 # %%
-torch.set_grad_enabled(False)  # a call sets the switch for all that this thread runs from now on
-print(torch.is_grad_enabled())  # False, because no line has set it back
+torch.set_grad_enabled(False)  # a call sets the mode for everything that this thread runs later
+print(torch.is_grad_enabled())  # False, because no line has restored it
 torch.set_grad_enabled(True)
 
 try:
-    with torch.no_grad():  # a block sets it, and sets it back at its end
+    with torch.no_grad():  # a block sets it, and restores it at its end
         raise ValueError("a bad batch")
 except ValueError:
-    print(torch.is_grad_enabled())  # True, because a block ends when an error leaves it, too
+    print(torch.is_grad_enabled())  # True, because a block also ends when an error leaves it
 
 # %% [markdown]
 # There is no such block for `eval()`. For the module, use `try` and `finally`: the lines in `finally` run at
-# the end, with an error and without.
+# the end, with or without an error.
 
 # %% [markdown]
 # ## q3 · evaluate() that leaves no traces
 #
-# Write `evaluate(model, batches)`. It returns the mean loss of `model` as a Python float: for each pair `(x,
-# y)` the loss is `F.mse_loss(model(x), y)`, and each batch counts the same, whatever its size.
+# Write `evaluate(model, batches)`:
 #
-# - The whole model is evaluated in `eval()` mode, and autograd records nothing meanwhile.
-# - Afterwards the model shows no trace of the call: all its parts are in the one mode that it was in. (Which random
-#   numbers torch draws next does not matter.)
-# - This is also true when a batch raises an error, of whatever class, even `KeyboardInterrupt`. The error
-#   reaches the caller.
+# 1. Put the whole model into `eval()` mode. While it computes, autograd must record nothing.
+# 2. For each pair `(x, y)` of `batches`, compute the loss `F.mse_loss(model(x), y)`.
+# 3. Return the mean of the losses, a Python float. Every batch counts the same, whatever its size. The sum of
+#    the losses does not overflow in their dtype, whose precision is enough.
 #
-# The mean has the digits of the losses' dtype, whose sum is not too large for it. The code below leaves
-# gradients switched off, and every model in `train()` mode.
+# Before the call, all parts of the model are in the same mode. Restore this mode and the gradient mode, even
+# if a batch raises an error of any class, such as `KeyboardInterrupt`. The error must reach the caller.
+#
+# The starter code leaves gradients disabled, and every model in `train()` mode. Fix it.
+#
+# **No side effects.** Leave everything unchanged, except the state of the random number generators.
+#
+# **Example.** `model` is an `nn.Dropout(0.9)` in `train()` mode. For the batches
+# `([[1.], [1.]], [[3.], [3.]])` and `([[0.]], [[0.]])`, the losses are 4 and 0, so the result is `2.0`.
 #
 # <details><summary>Hint 1</summary>
 #
-# What do `torch.is_grad_enabled()` and `model.training` say before a call, and what after it? And after a
-# call that stopped with an error?
+# What are `torch.is_grad_enabled()` and `model.training` before a call, and after it? And after a call that
+# stopped with an error?
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# There are two switches, and each has to be set back to what it *was*, not to what it usually is. A `with`
-# block does that for the grad mode. For the mode of the model, keep `model.training` in a name of your own.
+# There are two switches, and you must restore each to what it *was*, not to what it usually is. A `with`
+# block does that for the gradient mode. For the mode of the model, store `model.training` before you change
+# it.
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# The computation goes into a `try:`, under `with torch.no_grad():`. Its `finally:` calls `model.train(...)`
-# with the mode that you kept before you called `model.eval()`.
+# Put the computation into a `try:`, under `with torch.no_grad():`. In `finally:`, call `model.train(...)`
+# with the mode that you stored before you called `model.eval()`.
 #
 # </details>
 
@@ -428,7 +461,7 @@ def evaluate(model, batches):
 
 # %% tags=["check q3"]
 def test_the_switches_stand_as_before(evaluate):
-    """Dropout drops nothing, and afterwards the grad mode and the mode of the model are what they were."""
+    """`evaluate` restores the modes."""
     import torch
 
     ones = torch.ones(8, 8)
@@ -437,22 +470,22 @@ def test_the_switches_stand_as_before(evaluate):
     is_on = torch.is_grad_enabled()
     evaluate(in_use, [(ones, ones)])
     torch.set_grad_enabled(True)
-    assert is_on, "after evaluate() no gradient is recorded any more, in the whole program"
-    assert loss == 0, "dropout was on while the loss was measured"
+    assert is_on, "after evaluate() gradients are disabled for the rest of the program"
+    assert loss == 0, "dropout was active while you computed the loss"
     assert training.training, "the model was in train() mode, and is in eval() mode now"
     assert not in_use.training, "the model was in eval() mode, and is in train() mode now"
 
 
 # %% [markdown] tags=["afterword q3"]
-# Both switches are states: set them back to what they were, not to what they usually are. Next trap: an error
-# skips the lines behind it, but never a `finally` or the end of a `with` block.
+# Both switches are states: restore them to what they were, not to what they usually are. Next trap: an error
+# skips the lines after it, but never a `finally` or the end of a `with` block.
 
 # %% [markdown]
-# ## Which parameters get a gradient, and which are moved
+# ## Which parameters get a gradient, and which are updated
 #
-# Two lists decide what a training step does, and they are kept in different places. `requires_grad` decides
-# which parameters get a gradient. `optimizer.param_groups` decides which parameters are moved. A parameter
-# learns when it is on both lists.
+# Two lists decide what a training step does. `requires_grad` decides which parameters get a gradient.
+# `optimizer.param_groups` decides which parameters the step updates. A parameter learns only if it is on both
+# lists.
 
 # %%
 torch.manual_seed(0)
@@ -460,7 +493,7 @@ model = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 1, bias=False))
 model[0].requires_grad_(False)
 optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
 
-model[0].requires_grad_(True)  # unfrozen, as it seems
+model[0].requires_grad_(True)  # it looks unfrozen
 before = model[0].weight.tolist()
 model(torch.ones(1, 2)).sum().backward()
 optimizer.step()
@@ -468,13 +501,13 @@ print(model[0].weight.grad is not None)  # True, because it requires grad now
 print(model[0].weight.tolist() == before)  # True, because the optimizer does not hold it
 
 # %% tags=["drawn"]
-# After `requires_grad_(True)` the graph reaches both weights. What an optimizer holds is in no graph.
+# After `requires_grad_(True)` the graph leads to both weights. It does not show what the optimizer holds.
 loss = model(torch.ones(1, 2)).sum()
 xray(loss=loss, weight_0=model[0].weight, weight_1=model[1].weight)
 
 # %% [markdown]
 # **Guess first.** It goes wrong in the other direction, too. This layer is frozen *after* a backward pass,
-# and the optimizer holds it. Does the next step move it? Write down what the last line prints.
+# and the optimizer holds it. Does the next step update it? Write down what the last line prints.
 
 # %%
 layer = nn.Linear(2, 1)
@@ -488,14 +521,14 @@ print(layer.weight.tolist() == before)
 # %% [markdown] tags=["claim S3.6"]
 # <details><summary>What you should have seen</summary>
 #
-# `False`: the frozen layer has moved. An optimizer does not ask for `requires_grad`. It asks whether `.grad`
-# is `None`, and the gradient of the last backward pass was still there. `layer.zero_grad()` sets `.grad` to
-# `None`, and then the step leaves the layer alone.
+# `False`: the step updated the frozen layer. An optimizer does not check `requires_grad`. It checks whether
+# `.grad` is `None`, and the gradient of the last backward pass was still there. `layer.zero_grad()` sets
+# `.grad` to `None`, and then the step skips the layer.
 #
 # </details>
 #
 # You may have read that `optimizer.step()` "updates `leaf.data`". It writes to the leaf itself, in place,
-# under `no_grad()`. The difference can be seen: the version counter counts the write, and it would not count
+# under `no_grad()`. You can see the difference: the version counter counts this write, and it would not count
 # a write to `.data`.
 
 # %%
@@ -508,38 +541,46 @@ print(w._version > version)  # True, because the step is a write that autograd c
 # %% [markdown]
 # ## q4 · Gradual unfreezing
 #
-# To fine-tune a model, people often train the last layer first, then thaw the layer before it, and so on.
-# Write `unfreeze(layer, opt, lr)`. In the middle of a training it makes `layer` trainable:
+# To fine-tune a model, people often train the last layer first, then unfreeze the layer before it, and so on.
 #
-# - Every parameter of `layer` requires grad afterwards, and `opt` holds it exactly once. A second call
-#   changes nothing.
-# - A parameter that `opt` did not hold gets the rate `lr`, and else the options (weight decay ...) that all
-#   in `opt` have.
-# - For what `opt` held the training goes on: `opt` is the same object with the same options and rates, and
-#   remembers the same (the momentum).
+# Write `unfreeze(layer, opt, lr)`. In the middle of training, it makes `layer` trainable:
 #
-# How you cut its groups is up to you. With the code below the layer never moves.
+# 1. Every parameter of `layer` must require grad.
+# 2. `opt` must hold each of them exactly once. One that `opt` already holds keeps its learning rate. Any
+#    other gets the rate `lr`.
+#
+# All groups of `opt`, and `opt.defaults`, have the same other options, such as weight decay. New parameters
+# must get them, too. You may arrange the groups as you like. But a second call, even with another `lr`, must
+# leave them unchanged.
+#
+# With the starter code, `opt` never updates the layer. Fix it.
+#
+# **No side effects.** `opt` must stay the same object, and keep its rates and its state, such as momentum.
+#
+# **Example.** `opt` is SGD with `lr=0.1` and `momentum=0.9`, and holds no parameter of
+# `layer = nn.Linear(1, 1)`. After `unfreeze(layer, opt, 0.01)`, it also holds the layer's weight and bias,
+# with `lr=0.01` and `momentum=0.9`.
 #
 # <details><summary>Hint 1</summary>
 #
-# Is `layer.weight` in `opt.param_groups` after the call of the given function? Compare objects, with `is` or
-# by `id()`.
+# Is `layer.weight` in `opt.param_groups` after a call of the starter code? Compare objects, with `is` or by
+# `id()`.
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# An optimizer takes a further group at any time, with a learning rate of its own: look for `add_param_group`
-# in the documentation of [torch.optim](https://docs.pytorch.org/docs/stable/optim.html). It refuses a
-# parameter that it already holds. Do not compare tensors with `==` or `in`: that compares their values.
+# You can add a group to an optimizer at any time, with its own learning rate: look for `add_param_group` in
+# the documentation of [torch.optim](https://docs.pytorch.org/docs/stable/optim.html). It refuses a parameter
+# that the optimizer already holds. Don't compare tensors with `==` or `in`, which compare their values.
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
 # Collect the `id` of every parameter in the `"params"` of every group of `opt`. Make a list of the parameters
-# of `layer` whose `id` is not among them. If it is not empty, give it to `opt.add_param_group` as `"params"`,
-# together with `"lr"`.
+# of `layer` whose `id` is not among them. If the list is not empty, pass it to `opt.add_param_group` as
+# `"params"`, together with `"lr"`.
 #
 # </details>
 
@@ -560,7 +601,7 @@ def unfreeze(layer, opt, lr):
 
 # %% tags=["check q4"]
 def test_the_layer_moves(unfreeze):
-    """After two calls of unfreeze, opt holds weight and bias once, and its next step moves them."""
+    """`opt` holds the layer once and updates it."""
     import torch
 
     model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))
@@ -570,30 +611,31 @@ def test_the_layer_moves(unfreeze):
         unfreeze(layer, opt, 0.01)
         unfreeze(layer, opt, 0.01)
     except ValueError as error:
-        raise AssertionError(f"a call fails; torch says: {error}") from None
+        raise AssertionError(f"unfreeze stopped with torch's error: {error}") from None
     before = {name: parameter.tolist() for name, parameter in layer.named_parameters()}
     model(torch.ones(1, 2)).sum().backward()
     opt.step()
     held = [id(parameter) for group in opt.param_groups for parameter in group["params"]]
     for name, parameter in layer.named_parameters():
-        assert parameter.tolist() != before[name], f"opt.step() did not move the {name} of the layer"
+        assert parameter.tolist() != before[name], f"opt.step() did not change the {name} of the layer"
         number = held.count(id(parameter))
         assert number == 1, f"after two calls opt holds the {name} of the layer {number} times"
 
 
 # %% [markdown] tags=["afterword q4"]
-# `requires_grad` decides which parameters get a gradient, and `param_groups` decides which are moved. Next
-# trap, when you freeze a layer again: the optimizer moves it as long as its `.grad` is not `None`.
+# `requires_grad` decides which parameters get a gradient, and `param_groups` decides which ones a step
+# updates. Next trap, when you freeze a layer again: the optimizer updates it as long as its `.grad` is not
+# `None`.
 
 # %% [markdown]
 # ## Memory for time
 #
-# Backward needs values of the forward pass, so the forward pass saves them. In a deep model these *activations* often
-# take most of the memory. A **checkpoint** saves only what enters a block. When backward reaches the block, the block's
-# forward runs once more, and the saved values exist for a moment.
+# Backward needs values of the forward pass, so the forward pass saves them. In a deep model these
+# *activations* often take most of the memory. A **checkpoint** saves only the input of a block. When backward
+# reaches the block, the forward of the block runs once more, so its activations exist only for a short time.
 #
-# You can count how much is saved. This function adds up the tensors that are saved while another function
-# runs:
+# You can measure how much is saved. This function adds up the bytes of all tensors that are saved while
+# another function runs:
 
 # %%
 from torch.utils.checkpoint import checkpoint
@@ -615,19 +657,19 @@ def saved_bytes(function, *args):
 torch.manual_seed(0)
 block = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 8))
 x = torch.randn(64, 8, requires_grad=True)
-print(saved_bytes(block, x))  # 12288, because of x, the two weights, and what comes out of the tanh
+print(saved_bytes(block, x))  # 12288, because of x, the two weights and the output of tanh
 print(saved_bytes(lambda x: checkpoint(block, x, use_reentrant=True), x))  # 2048, because of x alone
 
 # %% tags=["drawn"]
-# What autograd knows of a reentrant checkpoint: one node. The block has no graph before backward.
+# A reentrant checkpoint is one node for autograd. The block has no graph before backward.
 out = checkpoint(block, x, use_reentrant=True)
 xray(out=out, x=x)
 
 # %% [markdown]
-# There are two kinds of checkpoint. The older one, `use_reentrant=True`, is a `Function` of its own that runs
-# the block under `no_grad()`. To autograd it is a single operation with the input `x`, and an operation is
-# recorded when an input requires grad. The parameters of the block are no inputs of it. So if `x` is plain
-# data, torch records nothing:
+# There are two kinds of checkpoint. The older one, `use_reentrant=True`, is a `Function` that runs the block
+# under `no_grad()`. For autograd it is a single operation with the input `x`, and autograd records an
+# operation only if an input requires grad. The parameters of the block are not inputs of it. So if `x` does
+# not require grad, nothing is recorded:
 
 # %%
 import warnings
@@ -640,54 +682,64 @@ print(out.requires_grad)  # False, because the only input that the checkpoint kn
 print(str(told[-1].message).partition(".")[0])  # None of the inputs have requires_grad=True
 
 # %% [markdown] tags=["claim S5.14"]
-# The newer one, `use_reentrant=False`, records the block as usual and only lets go of what it has saved. So
-# it knows the parameters. PyTorch's documentation recommends it:
+# The newer one, `use_reentrant=False`, records the block as usual, and only drops the tensors that it saved.
+# So autograd knows the parameters. PyTorch's documentation recommends it:
 # [torch.utils.checkpoint](https://docs.pytorch.org/docs/stable/checkpoint.html).
 #
-# Computing twice has a price besides time. What happens in the block happens twice. (With `use_reentrant=False` the second
-# run stops as soon as everything is there that backward needs, so the last operations of a block may run only once.)
-# Batch norm updates its running statistics twice. Dropout draws twice, but a checkpoint takes care of that: it stores the
-# state of the random number generators and draws the same mask again, unless you pass `preserve_rng_state=False`. And the
-# block itself must not change in between: it is called once now, and once during backward.
+# Computing twice costs more than time. Everything in the block happens twice. (With `use_reentrant=False` the
+# second run stops as soon as backward has all it needs, so the last operations of a block may run only once.)
+# Batch norm updates its running statistics twice. Dropout draws twice, but a checkpoint takes care of that:
+# it stores the state of the random number generators and draws the same mask again, unless you pass
+# `preserve_rng_state=False`. And the block itself must not change in between: it is called once now, and once
+# during backward.
 
 # %% [markdown]
 # ## q5 · Checkpointing without losing the gradient
 #
-# Write `forward_ckpt(blocks, x)`. It gives what this plain loop gives:
+# Write `forward_ckpt(blocks, x)`, which computes the same as this loop:
 #
 # ```python
 # for block in blocks:
 #     x = block(x)
 # ```
 #
-# - All gradients, also that of `x`, are those of the loop. Where blocks have dropout, all is as in one run of
-#   the loop with the same random numbers.
-# - Between forward and backward less than half of the bytes are kept, in any form, that the loop saves. Inside,
-#   each block is at least four times as wide as at its ends.
-# - Of the first block all parameters may be frozen, of others never all. No block has batch norm or works in
-#   place. It is enough that `backward()` works.
+# 1. The result and all gradients, also that of `x`, must be those of the loop. Dropout must use the same
+#    random numbers.
+# 2. Between forward and backward, keep less than half of the bytes that the loop keeps, in whatever form.
 #
-# The code below gives no history for plain data.
+# Memory is measured only for large blocks, where the loop keeps hundreds of kB. There it hardly matters that
+# every checkpoint stores 5 kB, the state of the random number generator. Each block is at least four times as
+# wide inside as at its ends.
+#
+# You can rely on this: only the first block may be completely frozen. No block has batch norm or works in
+# place. Your result only needs to support `backward()`.
+#
+# If `x` does not require grad, the result of the starter code does not either. Fix it.
+#
+# **No side effects.** Leave `x` and the blocks unchanged.
+#
+# **Example.** For four blocks `nn.Linear(1, 1, bias=False)` with the weight 2 and `x = [[1.]]`, the result is
+# `[[16.]]`, and each weight gets the gradient `[[8.]]`.
 #
 # <details><summary>Hint 1</summary>
 #
-# Print `out.requires_grad` for an `x` that is plain data. Which inputs does the reentrant checkpoint look at
-# to decide whether there is something to differentiate?
+# Print `out.requires_grad` for an `x` that does not require grad. Which inputs does the reentrant checkpoint
+# check to decide whether there is something to differentiate?
 #
 # </details>
 #
 # <details><summary>Hint 2</summary>
 #
-# The reentrant checkpoint cannot see the parameters of the block. If you switch `requires_grad` on for `x`,
-# you change the caller's tensor. Which kind of checkpoint sees the parameters? And if you write a `lambda`
-# around `block`: which block does it call later, during backward?
+# The reentrant checkpoint does not know the parameters of the block. If you switch `requires_grad` on for
+# `x`, you change the caller's tensor. Which kind of checkpoint knows the parameters? And if you write a
+# `lambda` around `block`: which block does it call later, during backward?
 #
 # </details>
 #
 # <details><summary>Hint 3</summary>
 #
-# Take the plain loop, and let a checkpoint of the newer kind, `use_reentrant=False`, call each block. Hand
-# the block itself to it.
+# Write the plain loop, and call each block through a checkpoint of the newer kind, `use_reentrant=False`.
+# Pass it the block itself.
 #
 # </details>
 
@@ -712,7 +764,7 @@ def forward_ckpt(blocks, x):
 
 # %% tags=["check q5"]
 def test_the_blocks_get_a_gradient(forward_ckpt):
-    """For an x that is plain data, every block gets a gradient."""
+    """Every block gets a gradient."""
     import warnings
 
     import torch
@@ -721,42 +773,47 @@ def test_the_blocks_get_a_gradient(forward_ckpt):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         out = forward_ckpt(blocks, torch.ones(2, 3))
-    assert out.requires_grad, "the result has no history: no block can get a gradient"
+    assert out.requires_grad, "the result does not require grad: no block can get a gradient"
     out.sum().backward()
     for number, block in enumerate(blocks):
         assert block.weight.grad is not None, f"the weight of block {number} got no gradient"
 
 
 # %% [markdown] tags=["afterword q5"]
-# A checkpoint that sees the parameters of a block works for plain data, too. Next trap: a block runs a second
-# time during backward, so batch norm counts every batch twice.
+# The newer checkpoint knows the parameters of a block, so it also works if `x` does not require grad. Next
+# trap: a block runs a second time during backward, so batch norm counts every batch twice.
 
 # %% [markdown]
 # ## End task · Two stages of fine-tuning
 #
-# `fine_tune(backbone, head, train, held_out, epochs, lr)` trains `nn.Sequential(backbone, head)` in two
-# stages of `epochs` epochs each. `train` and `held_out` are lists of pairs `(x, y)`, and the loss is
-# `F.mse_loss`. An epoch makes a step for each pair of `train`, in their order.
+# Write `fine_tune(backbone, head, train, held_out, epochs, lr)`. It trains `nn.Sequential(backbone, head)` in
+# two stages of `epochs` epochs. `train` and `held_out` are lists of pairs `(x, y)`, and the loss is
+# `F.mse_loss`. An epoch makes one step for each pair of `train`, in order.
 #
-# - In the first stage only the head learns, by SGD with the learning rate `lr` and momentum 0.9. The backbone
-#   is frozen: it keeps its values and collects no gradient. It is asked once for each `x` of `train`, and the
-#   head learns from these features in all epochs of the stage.
-# - In the second stage both learn. The head goes on with `lr` and with the momentum that it has. The backbone
-#   starts with the learning rate `lr / 10`, and with momentum 0.9, too.
-# - Backbone and head come in `train()` mode, and are in it whenever they learn. In which mode the function
-#   leaves them is up to you. The backbone has no dropout and no batch norm. The head may have dropout.
-#   Neither writes to its input.
-# - After each epoch the mean of the losses on `held_out` is measured, each pair counting the same, without
-#   dropout. The function returns these means, a list of `2 * epochs` floats.
+# 1. First stage: only the head learns, by SGD with the learning rate `lr` and momentum 0.9. The backbone is
+#    frozen: its values must not change, and it must get no gradient. Call it once for each `x` of `train`,
+#    and train the head on these features in all epochs of the stage.
+# 2. Second stage: both learn. The head continues with `lr` and its momentum. The backbone starts with the
+#    learning rate `lr / 10`, and momentum 0.9, too.
+# 3. After each epoch, measure the mean of the losses on `held_out`, without dropout. Every pair counts the
+#    same.
 #
-# The parameters come with `requires_grad=True` and without a `.grad`, and all require grad in the end. The
-# pairs are plain data and stay as they are; all tensors are float32, or all are float64. After a call the
-# grad modes of torch are what they were. There are at least two epochs in a stage, and at least one pair in
-# each list.
+# Return these means, a list of `2 * epochs` floats. Both modules are in `train()` mode when your function is
+# called, and must be in it whenever they learn.
 #
-# Three bugs of this notebook are in the script. It stops with an error in its first epoch. When that is
-# repaired, dropout drops something in the first epoch only, and the backbone ends with the values it came
-# with.
+# You can rely on this: all parameters require grad and have no `.grad`. The backbone has no dropout and no
+# batch norm; the head may have dropout. Neither writes to its input. There are at least two epochs, and one
+# pair in each list. The pairs don't require grad.
+#
+# The starter code has three of the bugs that this notebook is about. It raises an error in its first epoch.
+# If you fix that, dropout is active in the first epoch only, and the values of the backbone never change.
+# There is no hint.
+#
+# **No side effects.** Change only the modules. All parameters must require grad in the end, but you may leave
+# the modules in any mode.
+#
+# **Example.** Both modules are `nn.Linear(1, 1, bias=False)` with the weight 1. Both lists are
+# `[([[1.]], [[2.]])]`, `epochs = 2` and `lr = 0.1`. The result is `[0.64, 0.2116, 0.0012, 0.1356]`, rounded.
 
 
 # %% tags=["question end"]
@@ -810,7 +867,7 @@ def fine_tune(backbone, head, train, held_out, epochs, lr):
 
 # %% tags=["check end"]
 def test_both_stages_train(fine_tune):
-    """Both stages run, the head is in train() mode in every step, and the second stage moves the backbone."""
+    """Both stages train the right parameters."""
     import torch
 
     backbone, head = torch.nn.Linear(2, 3), torch.nn.Linear(3, 1)
@@ -820,31 +877,32 @@ def test_both_stages_train(fine_tune):
     try:
         history = fine_tune(backbone, head, pairs, held_out, 2, 0.01)
     except RuntimeError as error:
-        raise AssertionError(f"the training stops; torch says: {error}") from None
+        raise AssertionError(f"training stopped with torch's error: {error}") from None
     assert len(history) == 4, f"two stages of two epochs give {len(history)} losses"
     steps = [training for rows, training in modes if rows == 4]
-    assert all(steps), f"in step {steps.index(False) + 1} the head learned in eval() mode: dropout was off"
-    assert backbone.weight.tolist() != before, "the backbone ends with the weight it came with"
+    assert all(steps), f"in step {steps.index(False) + 1} the head was in eval() mode, so dropout was off"
+    assert backbone.weight.tolist() != before, "the weight of the backbone has not changed"
 
 
 # %% [markdown] tags=["afterword end"]
-# The features were inference tensors, and no layer of the head can save such a tensor for backward. `eval()`
-# stayed switched on after the first evaluation. And the thawed backbone was in no group of the optimizer.
+# The features were inference tensors, and no layer of the head can save such a tensor for backward. The
+# modules stayed in `eval()` mode after the first evaluation. And the unfrozen backbone was in no group of the
+# optimizer.
 
 
 # %% [markdown]
-# ## What to keep
+# ## What to remember
 #
-# - `requires_grad_(False)` freezes a parameter and lets gradients pass through. `no_grad()` records nothing
+# - `requires_grad_(False)` freezes a parameter and lets gradients flow through. `no_grad()` records nothing
 #   at all. `eval()` is about dropout and batch norm, not about gradients. `module.requires_grad = False` does
 #   nothing.
-# - Use `inference_mode()` for what you only look at. Use `no_grad()` for what you train on later.
-# - A mode is a state. Set it back to what it *was*, also after an error: `with` for the grad mode, `try` and
-#   `finally` for the model.
-# - `requires_grad` decides which parameters get a gradient. `param_groups` decides which are moved. A step
-#   looks at `.grad` alone, and leaves out a parameter whose `.grad` is `None`.
-# - A checkpoint trades time for memory. Use `use_reentrant=False`, and remember that a block's forward runs a second time
-#   during backward.
+# - Use `inference_mode()` for values that you only look at. Use `no_grad()` for values that you train on
+#   later.
+# - A mode is a state. Restore it to what it *was*, even after an error: `with` for the gradient mode, `try`
+#   and `finally` for the model.
+# - `requires_grad` decides which parameters get a gradient. `param_groups` decides which ones a step updates.
+#   A step only checks `.grad`, and skips a parameter whose `.grad` is `None`.
+# - A checkpoint trades time for memory. Use `use_reentrant=False`, and remember that the forward of a block
+#   runs a second time during backward.
 #
-# The next notebook leaves the operations that PyTorch brings along: you write your own, with `Function`, and
-# look into others with hooks.
+# In the next notebook you write operations of your own with `Function`, and look into others with hooks.

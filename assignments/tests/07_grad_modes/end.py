@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "end"
 points = 0
-afterword = "The features were inference tensors, and no layer of the head can save such a tensor for backward. `eval()` stayed switched on after the first evaluation. And the thawed backbone was in no group of the optimizer."
+afterword = "The features were inference tensors, and no layer of the head can save such a tensor for backward. The modules stayed in `eval()` mode after the first evaluation. And the unfrozen backbone was in no group of the optimizer."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="Both stages run, the head is in train() mode in every step, and the second stage moves the backbone.<br>The features were inference tensors, and no layer of the head can save such a tensor for backward. <code>eval()</code> stayed switched on after the first evaluation. And the thawed backbone was in no group of the optimizer.",
-    failure_message="Not yet: Both stages run, the head is in train() mode in every step, and the second stage moves the backbone.",
+    success_message="Both stages train the right parameters.<br>The features were inference tensors, and no layer of the head can save such a tensor for backward. The modules stayed in <code>eval()</code> mode after the first evaluation. And the unfrozen backbone was in no group of the optimizer.",
+    failure_message="Not yet: Both stages train the right parameters.",
 )
 @guarded
 def test_both_stages_train(fine_tune):
-    """Both stages run, the head is in train() mode in every step, and the second stage moves the backbone."""
+    """Both stages train the right parameters."""
     import torch
 
     backbone, head = torch.nn.Linear(2, 3), torch.nn.Linear(3, 1)
@@ -101,8 +101,8 @@ def test_both_stages_train(fine_tune):
     try:
         history = fine_tune(backbone, head, pairs, held_out, 2, 0.01)
     except RuntimeError as error:
-        raise AssertionError(f"the training stops; torch says: {error}") from None
+        raise AssertionError(f"training stopped with torch's error: {error}") from None
     assert len(history) == 4, f"two stages of two epochs give {len(history)} losses"
     steps = [training for rows, training in modes if rows == 4]
-    assert all(steps), f"in step {steps.index(False) + 1} the head learned in eval() mode: dropout was off"
-    assert backbone.weight.tolist() != before, "the backbone ends with the weight it came with"
+    assert all(steps), f"in step {steps.index(False) + 1} the head was in eval() mode, so dropout was off"
+    assert backbone.weight.tolist() != before, "the weight of the backbone has not changed"

@@ -6,7 +6,7 @@ OK_FORMAT = False
 
 name = "q1"
 points = 5
-afterword = "A gradient can travel through a frozen layer: nothing is collected there, and the recorded operations lead on to the prompt. Next trap: gradients add up, so a `prompt.grad` that is left from the last step spoils the next one."
+afterword = "A gradient can flow through a frozen layer: its parameters get no gradient, and the recorded operations lead on to the prompt. Next trap: gradients accumulate, so a `prompt.grad` that is left from the last step spoils the next one."
 
 
 def guarded(test):
@@ -47,12 +47,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="A step moves the prompt; the backbone stays as it is, and none of its parameters has a .grad.<br>A gradient can travel through a frozen layer: nothing is collected there, and the recorded operations lead on to the prompt. Next trap: gradients add up, so a <code>prompt.grad</code> that is left from the last step spoils the next one.",
-    failure_message="Not yet: A step moves the prompt; the backbone stays as it is, and none of its parameters has a .grad.",
+    success_message="A step changes the prompt, not the backbone.<br>A gradient can flow through a frozen layer: its parameters get no gradient, and the recorded operations lead on to the prompt. Next trap: gradients accumulate, so a <code>prompt.grad</code> that is left from the last step spoils the next one.",
+    failure_message="Not yet: A step changes the prompt, not the backbone.",
 )
 @guarded
 def test_only_the_prompt_is_trained(prompt_step):
-    """A step moves the prompt; the backbone stays as it is, and none of its parameters has a .grad."""
+    """A step changes the prompt, not the backbone."""
     import torch
 
     backbone = torch.nn.Linear(2, 1)
@@ -61,7 +61,7 @@ def test_only_the_prompt_is_trained(prompt_step):
     try:
         prompt_step(backbone, prompt, x, backbone(x).detach() + 1, 0.1)
     except RuntimeError as error:
-        raise AssertionError(f"the step stops with an error; torch says: {error}") from None
-    assert prompt.tolist() != [0.0, 0.0], "the prompt has not moved"
+        raise AssertionError(f"prompt_step stopped with torch's error: {error}") from None
+    assert prompt.tolist() != [0.0, 0.0], "the prompt has not changed"
     assert backbone.weight.tolist() == before, "the weight of the backbone has changed: it was trained"
-    assert backbone.weight.grad is None, "the backbone collects .grad: it is not frozen"
+    assert backbone.weight.grad is None, "a parameter of the backbone got a .grad"

@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q2"
 points = 5
-afterword = "Where its memory is allocated decides what a tensor is: under `inference_mode()` an inference tensor for good, under `no_grad()` an ordinary one. Next trap: once you train the backbone again, the cached features are out of date, and no error says so."
+afterword = "What a tensor is depends on where its memory is allocated: under `inference_mode()` it is an inference tensor forever, under `no_grad()` a normal one. Next trap: once you train the backbone again, the cached features are out of date, and no error says so."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="Two epochs of a head on the features raise no error.<br>Where its memory is allocated decides what a tensor is: under <code>inference_mode()</code> an inference tensor for good, under <code>no_grad()</code> an ordinary one. Next trap: once you train the backbone again, the cached features are out of date, and no error says so.",
-    failure_message="Not yet: Two epochs of a head on the features raise no error.",
+    success_message="A head can train on the features.<br>What a tensor is depends on where its memory is allocated: under <code>inference_mode()</code> it is an inference tensor forever, under <code>no_grad()</code> a normal one. Next trap: once you train the backbone again, the cached features are out of date, and no error says so.",
+    failure_message="Not yet: A head can train on the features.",
 )
 @guarded
 def test_a_head_trains_on_the_features(cache_features):
-    """Two epochs of a head on the features raise no error."""
+    """A head can train on the features."""
     import torch
 
     backbone, head = torch.nn.Linear(2, 3), torch.nn.Linear(3, 1)
@@ -101,5 +101,5 @@ def test_a_head_trains_on_the_features(cache_features):
             for feature in features:
                 head(feature).pow(2).sum().backward()
     except RuntimeError as error:
-        raise AssertionError(f"a head cannot be trained on the features; torch says: {error}") from None
+        raise AssertionError(f"training a head on the features stopped with torch's error: {error}") from None
     assert backbone.weight.grad is None, "training the head has filled the .grad of the backbone"

@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q3"
 points = 5
-afterword = "Both switches are states: set them back to what they were, not to what they usually are. Next trap: an error skips the lines behind it, but never a `finally` or the end of a `with` block."
+afterword = "Both switches are states: restore them to what they were, not to what they usually are. Next trap: an error skips the lines after it, but never a `finally` or the end of a `with` block."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="Dropout drops nothing, and afterwards the grad mode and the mode of the model are what they were.<br>Both switches are states: set them back to what they were, not to what they usually are. Next trap: an error skips the lines behind it, but never a <code>finally</code> or the end of a <code>with</code> block.",
-    failure_message="Not yet: Dropout drops nothing, and afterwards the grad mode and the mode of the model are what they were.",
+    success_message="`evaluate` restores the modes.<br>Both switches are states: restore them to what they were, not to what they usually are. Next trap: an error skips the lines after it, but never a <code>finally</code> or the end of a <code>with</code> block.",
+    failure_message="Not yet: `evaluate` restores the modes.",
 )
 @guarded
 def test_the_switches_stand_as_before(evaluate):
-    """Dropout drops nothing, and afterwards the grad mode and the mode of the model are what they were."""
+    """`evaluate` restores the modes."""
     import torch
 
     ones = torch.ones(8, 8)
@@ -100,7 +100,7 @@ def test_the_switches_stand_as_before(evaluate):
     is_on = torch.is_grad_enabled()
     evaluate(in_use, [(ones, ones)])
     torch.set_grad_enabled(True)
-    assert is_on, "after evaluate() no gradient is recorded any more, in the whole program"
-    assert loss == 0, "dropout was on while the loss was measured"
+    assert is_on, "after evaluate() gradients are disabled for the rest of the program"
+    assert loss == 0, "dropout was active while you computed the loss"
     assert training.training, "the model was in train() mode, and is in eval() mode now"
     assert not in_use.training, "the model was in eval() mode, and is in train() mode now"

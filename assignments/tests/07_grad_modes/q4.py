@@ -6,7 +6,7 @@ OK_FORMAT = False
 
 name = "q4"
 points = 5
-afterword = "`requires_grad` decides which parameters get a gradient, and `param_groups` decides which are moved. Next trap, when you freeze a layer again: the optimizer moves it as long as its `.grad` is not `None`."
+afterword = "`requires_grad` decides which parameters get a gradient, and `param_groups` decides which ones a step updates. Next trap, when you freeze a layer again: the optimizer updates it as long as its `.grad` is not `None`."
 
 
 def guarded(test):
@@ -47,12 +47,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="After two calls of unfreeze, opt holds weight and bias once, and its next step moves them.<br><code>requires_grad</code> decides which parameters get a gradient, and <code>param_groups</code> decides which are moved. Next trap, when you freeze a layer again: the optimizer moves it as long as its <code>.grad</code> is not <code>None</code>.",
-    failure_message="Not yet: After two calls of unfreeze, opt holds weight and bias once, and its next step moves them.",
+    success_message="`opt` holds the layer once and updates it.<br><code>requires_grad</code> decides which parameters get a gradient, and <code>param_groups</code> decides which ones a step updates. Next trap, when you freeze a layer again: the optimizer updates it as long as its <code>.grad</code> is not <code>None</code>.",
+    failure_message="Not yet: `opt` holds the layer once and updates it.",
 )
 @guarded
 def test_the_layer_moves(unfreeze):
-    """After two calls of unfreeze, opt holds weight and bias once, and its next step moves them."""
+    """`opt` holds the layer once and updates it."""
     import torch
 
     model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))
@@ -62,12 +62,12 @@ def test_the_layer_moves(unfreeze):
         unfreeze(layer, opt, 0.01)
         unfreeze(layer, opt, 0.01)
     except ValueError as error:
-        raise AssertionError(f"a call fails; torch says: {error}") from None
+        raise AssertionError(f"unfreeze stopped with torch's error: {error}") from None
     before = {name: parameter.tolist() for name, parameter in layer.named_parameters()}
     model(torch.ones(1, 2)).sum().backward()
     opt.step()
     held = [id(parameter) for group in opt.param_groups for parameter in group["params"]]
     for name, parameter in layer.named_parameters():
-        assert parameter.tolist() != before[name], f"opt.step() did not move the {name} of the layer"
+        assert parameter.tolist() != before[name], f"opt.step() did not change the {name} of the layer"
         number = held.count(id(parameter))
         assert number == 1, f"after two calls opt holds the {name} of the layer {number} times"

@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q5"
 points = 6
-afterword = "A checkpoint that sees the parameters of a block works for plain data, too. Next trap: a block runs a second time during backward, so batch norm counts every batch twice."
+afterword = "The newer checkpoint knows the parameters of a block, so it also works if `x` does not require grad. Next trap: a block runs a second time during backward, so batch norm counts every batch twice."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="For an x that is plain data, every block gets a gradient.<br>A checkpoint that sees the parameters of a block works for plain data, too. Next trap: a block runs a second time during backward, so batch norm counts every batch twice.",
-    failure_message="Not yet: For an x that is plain data, every block gets a gradient.",
+    success_message="Every block gets a gradient.<br>The newer checkpoint knows the parameters of a block, so it also works if <code>x</code> does not require grad. Next trap: a block runs a second time during backward, so batch norm counts every batch twice.",
+    failure_message="Not yet: Every block gets a gradient.",
 )
 @guarded
 def test_the_blocks_get_a_gradient(forward_ckpt):
-    """For an x that is plain data, every block gets a gradient."""
+    """Every block gets a gradient."""
     import warnings
 
     import torch
@@ -100,7 +100,7 @@ def test_the_blocks_get_a_gradient(forward_ckpt):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         out = forward_ckpt(blocks, torch.ones(2, 3))
-    assert out.requires_grad, "the result has no history: no block can get a gradient"
+    assert out.requires_grad, "the result does not require grad: no block can get a gradient"
     out.sum().backward()
     for number, block in enumerate(blocks):
         assert block.weight.grad is not None, f"the weight of block {number} got no gradient"
