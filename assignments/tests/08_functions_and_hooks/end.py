@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "end"
 points = 0
-afterword = "The three bugs: a hook on `h` slows all that comes back to `h`, not only what `aux` sends. A slope that was taken without `create_graph=True` is a constant, so its penalty teaches nothing. And a list of `.grad` holds the same tensor again and again, if the gradients are set to zero in place."
+afterword = "The three bugs: a hook on `h` slows all gradients that reach `h`, not only that of `aux`. A slope that was computed without `create_graph=True` is a constant, so its penalty trains nothing. And a list of `.grad` holds the same tensor again and again, if the gradients are set to zero in place."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="The body learns for main, the penalty makes main smoother, and the gradients differ from epoch to epoch.<br>The three bugs: a hook on <code>h</code> slows all that comes back to <code>h</code>, not only what <code>aux</code> sends. A slope that was taken without <code>create_graph=True</code> is a constant, so its penalty teaches nothing. And a list of <code>.grad</code> holds the same tensor again and again, if the gradients are set to zero in place.",
-    failure_message="Not yet: The body learns for main, the penalty makes main smoother, and the gradients differ from epoch to epoch.",
+    success_message="`slow`, the penalty and the list are right.<br>The three bugs: a hook on <code>h</code> slows all gradients that reach <code>h</code>, not only that of <code>aux</code>. A slope that was computed without <code>create_graph=True</code> is a constant, so its penalty trains nothing. And a list of <code>.grad</code> holds the same tensor again and again, if the gradients are set to zero in place.",
+    failure_message="Not yet: `slow`, the penalty and the list are right.",
 )
 @guarded
 def test_two_heads(train_two_heads):
-    """The body learns for main, the penalty makes main smoother, and the gradients differ from epoch to epoch."""
+    """`slow`, the penalty and the list are right."""
     import torch
 
     def trained(epochs, slow, weight):
@@ -104,12 +104,12 @@ def test_two_heads(train_two_heads):
 
     (body, main, aux), _ = trained(epochs=1, slow=0.0, weight=0.0)
     assert body != 1.0, "with slow = 0 the body does not learn at all, not even for main"
-    assert body == 0.8, f"slow is 0, so body learns for main only; its weight goes from 1 to {body}"
+    assert body == 0.8, f"slow is 0, so body learns for main only: its weight is {body}, not 0.8"
     (body, main, aux), _ = trained(epochs=1, slow=1.0, weight=1.0)
-    assert main != 0.8, "with weight = 1 the penalty changes nothing: main becomes what it is with weight = 0"
-    assert main == 0.6, f"with weight = 1 the weight of main goes from 1 to {main}"
+    assert main != 0.8, "with weight = 1 the penalty changes nothing: main is the same as with weight = 0"
+    assert main == 0.6, f"with weight = 1 the weight of main becomes {main}, not 0.6"
     _, history = trained(epochs=2, slow=1.0, weight=0.0)
     assert len(set(history)) == 2, (
-        f"after two epochs the list is {history}, but their gradients are two different numbers"
+        f"after two epochs the list is {history}, but their gradients are different"
     )
-    assert history == [2.0, 0.576], f"the gradients of two epochs are {history}"
+    assert history == [2.0, 0.576], f"the gradients of two epochs are {history}, not [2.0, 0.576]"

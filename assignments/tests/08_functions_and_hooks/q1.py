@@ -6,7 +6,7 @@ OK_FORMAT = False
 
 name = "q1"
 points = 5
-afterword = "Autograd can only check what it is told about. It compares the version of a tensor that you gave to `save_for_backward`. It never sees an attribute of `ctx`, a global name or a variable of a closure."
+afterword = "Autograd can only check the tensors that you give to `save_for_backward`, by their version. It never sees an attribute of `ctx`, a global name or a variable of a closure."
 
 
 def guarded(test):
@@ -47,18 +47,18 @@ def guarded(test):
 
 
 @test_case(
-    success_message="The gradient at -1 and 2 is -2 and 4, and a write to x before backward raises an error.<br>Autograd can only check what it is told about. It compares the version of a tensor that you gave to <code>save_for_backward</code>. It never sees an attribute of <code>ctx</code>, a global name or a variable of a closure.",
-    failure_message="Not yet: The gradient at -1 and 2 is -2 and 4, and a write to x before backward raises an error.",
+    success_message="Gradients are right; backward detects a write.<br>Autograd can only check the tensors that you give to <code>save_for_backward</code>, by their version. It never sees an attribute of <code>ctx</code>, a global name or a variable of a closure.",
+    failure_message="Not yet: Gradients are right; backward detects a write.",
 )
 @guarded
 def test_square(Square):
-    """The gradient at -1 and 2 is -2 and 4, and a write to x before backward raises an error."""
+    """Gradients are right; backward detects a write."""
     import torch
 
     x = torch.tensor([-1.0, 2.0], requires_grad=True)
     Square.apply(x).sum().backward()
-    assert x.grad is not None, "x.grad is None: nothing leads from the result back to x"
-    assert x.grad.tolist() == [-2.0, 4.0], f"the gradient at -1 and 2 is {x.grad.tolist()}"
+    assert x.grad is not None, "x.grad is None: the result is not connected to x"
+    assert x.grad.tolist() == [-2.0, 4.0], f"the gradient at -1 and 2 is {x.grad.tolist()}, not [-2, 4]"
 
     leaf = torch.tensor([-1.0, 2.0], requires_grad=True)
     x = leaf * 1
@@ -68,5 +68,5 @@ def test_square(Square):
         y.backward()
     except RuntimeError:
         return
-    message = f"x was overwritten, backward raised nothing, and the gradient is {leaf.grad}"
+    message = f"x was overwritten, but backward raised no error, and the gradient is {leaf.grad}"
     raise AssertionError(message)

@@ -6,7 +6,7 @@ OK_FORMAT = False
 
 name = "q2"
 points = 6
-afterword = "`mark_dirty` does two things: the version of `x` moves, and `x` is now the result of your Function. So there is a single `x` again, in memory and in the graph."
+afterword = "`mark_dirty` does two things: it increases the version of `x`, and it makes `x` the result of your Function. So the `x` in memory and the `x` in the graph are the same again."
 
 
 def guarded(test):
@@ -47,18 +47,20 @@ def guarded(test):
 
 
 @test_case(
-    success_message="x holds the new values, x itself comes back, and the gradient through x has the factor k.<br><code>mark_dirty</code> does two things: the version of <code>x</code> moves, and <code>x</code> is now the result of your Function. So there is a single <code>x</code> again, in memory and in the graph.",
-    failure_message="Not yet: x holds the new values, x itself comes back, and the gradient through x has the factor k.",
+    success_message="`x` is scaled, and so is its gradient.<br><code>mark_dirty</code> does two things: it increases the version of <code>x</code>, and it makes <code>x</code> the result of your Function. So the <code>x</code> in memory and the <code>x</code> in the graph are the same again.",
+    failure_message="Not yet: `x` is scaled, and so is its gradient.",
 )
 @guarded
 def test_scale(Scale_):
-    """x holds the new values, x itself comes back, and the gradient through x has the factor k."""
+    """`x` is scaled, and so is its gradient."""
     import torch
 
     a = torch.ones(2, requires_grad=True)
     x = a * 1
     y = Scale_.apply(x, 3.0)
-    assert x.tolist() == [3.0, 3.0], f"x was 1 everywhere, k is 3, and now x holds {x.tolist()}"
-    assert y is x, "another object than x came back: autograd does not know that x was changed"
+    assert x.tolist() == [3.0, 3.0], f"x was 1 everywhere and k is 3, but x is now {x.tolist()}"
+    assert y is x, "the result is not x itself: autograd does not know that x was changed"
     x.sum().backward()
-    assert a.grad.tolist() == [3.0, 3.0], f"k is 3, and through x the gradient is {a.grad.tolist()}"
+    assert a.grad.tolist() == [3.0, 3.0], (
+        f"k is 3, but the gradient through x is {a.grad.tolist()}, not [3, 3]"
+    )

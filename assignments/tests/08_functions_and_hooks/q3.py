@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q3"
 points = 5
-afterword = "The slope is now the result of a computation that autograd has recorded. So the penalty can teach `D`. The price: each step goes back through the recorded backward pass, too, which takes time and memory."
+afterword = "The slope is now the result of a computation that autograd recorded. So the penalty can train `D`. The price: each step also backpropagates through the recorded backward pass, which takes time and memory."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,12 +86,12 @@ def guarded(test):
 
 
 @test_case(
-    success_message="D has the slope (3, 4), whose norm is 5: the penalty is 16, and backward() gives D.weight a gradient.<br>The slope is now the result of a computation that autograd has recorded. So the penalty can teach <code>D</code>. The price: each step goes back through the recorded backward pass, too, which takes time and memory.",
-    failure_message="Not yet: D has the slope (3, 4), whose norm is 5: the penalty is 16, and backward() gives D.weight a gradient.",
+    success_message="The penalty and its gradient are right.<br>The slope is now the result of a computation that autograd recorded. So the penalty can train <code>D</code>. The price: each step also backpropagates through the recorded backward pass, which takes time and memory.",
+    failure_message="Not yet: The penalty and its gradient are right.",
 )
 @guarded
 def test_penalty(penalty):
-    """D has the slope (3, 4), whose norm is 5: the penalty is 16, and backward() gives D.weight a gradient."""
+    """The penalty and its gradient are right."""
     import torch
 
     D = torch.nn.Linear(2, 1)
@@ -99,13 +99,13 @@ def test_penalty(penalty):
         D.weight.copy_(torch.tensor([[3.0, 4.0]]))
     value = penalty(D, torch.ones(3, 2))
     seen = value.item()
-    assert abs(seen - 16) < 1e-3, f"the slope of D has the norm 5, and the penalty is {seen}"
+    assert abs(seen - 16) < 1e-3, f"the slope of D has the norm 5, but the penalty is {seen}, not 16"
     try:
         value.backward()
     except RuntimeError as error:
-        message = f"the penalty cannot go back: was the inner gradient recorded? torch says: {error}"
+        message = f"backward() stopped with torch's error: {error}. Did autograd record the inner gradient?"
         raise AssertionError(message) from None
-    assert D.weight.grad is not None, "D.weight.grad is None: the penalty does not lead back to D"
+    assert D.weight.grad is not None, "D.weight.grad is None: the penalty is not connected to D"
     seen = D.weight.grad.flatten().tolist()
     right = abs(seen[0] - 4.8) < 1e-3 and abs(seen[1] - 6.4) < 1e-3
-    assert right, f"D.weight.grad is {seen}: that is not the gradient of (norm - 1) ** 2"
+    assert right, f"D.weight.grad is {seen}, but the gradient of (norm - 1) ** 2 is [4.8, 6.4]"

@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q4"
 points = 5
-afterword = "A hook changes a gradient by what it returns. Other code may hold the tensor that it receives. Next trap: unless you remove it, a hook stays as long as its tensor, or a graph that leads through the tensor. On a parameter it would still be there in the next epoch."
+afterword = "A hook changes a gradient by the tensor that it returns. Other code may hold the tensor that it receives. Next trap: unless you remove it, a hook exists as long as its tensor, or a graph that contains the tensor. On a parameter it would still be there in the next epoch."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,21 +86,23 @@ def guarded(test):
 
 
 @test_case(
-    success_message="Of the gradient 5, -7, 0.5 the limit 2 leaves 2, -2, 0.5, and the tensor that arrives is not overwritten.<br>A hook changes a gradient by what it returns. Other code may hold the tensor that it receives. Next trap: unless you remove it, a hook stays as long as its tensor, or a graph that leads through the tensor. On a parameter it would still be there in the next epoch.",
-    failure_message="Not yet: Of the gradient 5, -7, 0.5 the limit 2 leaves 2, -2, 0.5, and the tensor that arrives is not overwritten.",
+    success_message="The gradient is clipped, and not overwritten.<br>A hook changes a gradient by the tensor that it returns. Other code may hold the tensor that it receives. Next trap: unless you remove it, a hook exists as long as its tensor, or a graph that contains the tensor. On a parameter it would still be there in the next epoch.",
+    failure_message="Not yet: The gradient is clipped, and not overwritten.",
 )
 @guarded
 def test_clipped(clip_grad_hook):
-    """Of the gradient 5, -7, 0.5 the limit 2 leaves 2, -2, 0.5, and the tensor that arrives is not overwritten."""
+    """The gradient is clipped, and not overwritten."""
     import torch
 
     x, other = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
     t = x * 1
     handle = clip_grad_hook(t, 2.0)
-    assert t.tolist() == [1.0, 1.0, 1.0], f"the values of t were 1, and now they are {t.tolist()}"
+    assert t.tolist() == [1.0, 1.0, 1.0], f"the values of t were 1, and are now {t.tolist()}"
     incoming = torch.tensor([5.0, -7.0, 0.5])
     (t + other).backward(incoming)
-    assert x.grad.tolist() == [2.0, -2.0, 0.5], f"5, -7 and 0.5 arrived at t, and {x.grad.tolist()} at x"
-    assert hasattr(handle, "remove"), "what came back is no handle: it has no method remove()"
+    assert x.grad.tolist() == [2.0, -2.0, 0.5], (
+        f"5, -7 and 0.5 arrived at t, and x got {x.grad.tolist()}, not [2, -2, 0.5]"
+    )
+    assert hasattr(handle, "remove"), "the result is not a handle: it has no method remove()"
     seen = incoming.tolist()
     assert seen == [5.0, -7.0, 0.5], f"the hook overwrote the gradient that arrived: it now holds {seen}"

@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q5"
 points = 5
-afterword = "The reversal is a node between `x` and your result, and the gradients of other uses do not pass through it. In practice `lam` often grows from 0 to 1 during the training, so that the features first learn something at all."
+afterword = "The reversal is a node between `x` and your result, and the gradients of other uses do not pass through it. In practice `lam` often grows from 0 to 1 during training, so that the features first learn something at all."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,26 +86,30 @@ def guarded(test):
 
 
 @test_case(
-    success_message="With lam = 0.5 the gradients 3 and 4 become -1.5 and -2, and another use of x is not reversed.<br>The reversal is a node between <code>x</code> and your result, and the gradients of other uses do not pass through it. In practice <code>lam</code> often grows from 0 to 1 during the training, so that the features first learn something at all.",
-    failure_message="Not yet: With lam = 0.5 the gradients 3 and 4 become -1.5 and -2, and another use of x is not reversed.",
+    success_message="Only gradients through the result are reversed.<br>The reversal is a node between <code>x</code> and your result, and the gradients of other uses do not pass through it. In practice <code>lam</code> often grows from 0 to 1 during training, so that the features first learn something at all.",
+    failure_message="Not yet: Only gradients through the result are reversed.",
 )
 @guarded
 def test_reversed(grad_reverse):
-    """With lam = 0.5 the gradients 3 and 4 become -1.5 and -2, and another use of x is not reversed."""
+    """Only gradients through the result are reversed."""
     import torch
 
     x = torch.tensor([1.0, -2.0], requires_grad=True)
     y = grad_reverse(x, 0.5)
     seen = [round(value, 5) for value in y.tolist()]
-    assert seen == [1.0, -2.0], f"x holds 1 and -2, and the result holds {seen}"
-    assert y.requires_grad, "the result does not require grad: nothing leads back to x"
+    assert seen == [1.0, -2.0], f"x holds 1 and -2, but the result holds {seen}"
+    assert y.requires_grad, "the result does not require grad: it is not connected to x"
     (y * torch.tensor([3.0, 4.0])).sum().backward()
     seen = [round(value, 5) for value in x.grad.tolist()]
-    assert seen == [-1.5, -2.0], f"3 and 4 went back, lam is 0.5, and x.grad is {seen}"
+    assert seen == [-1.5, -2.0], (
+        f"the result got the gradient [3, 4] and lam is 0.5, but x.grad is {seen}, not [-1.5, -2]"
+    )
 
     x = torch.tensor([1.0, -2.0], requires_grad=True)
     h = x * 1
     y = grad_reverse(h, 0.5)
     (h * 10 + y).sum().backward()
     seen = [round(value, 5) for value in x.grad.tolist()]
-    assert seen == [9.5, 9.5], f"10 comes through h and -0.5 through the result, and x.grad is {seen}"
+    assert seen == [9.5, 9.5], (
+        f"10 arrives through h and -0.5 through the result, but x.grad is {seen}, not [9.5, 9.5]"
+    )

@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q6"
 points = 5
-afterword = "The step is a part of the computation now, so its gradient counts how `g` moves with `w`. The price: with several inner steps, autograd holds the graphs of all of them until you go back."
+afterword = "The step is now a part of the computation, so its gradient includes how `g` depends on `w`. The price: with several inner steps, autograd keeps the graphs of all of them until you backpropagate."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,19 +86,19 @@ def guarded(test):
 
 
 @test_case(
-    success_message="At w = 2 with v ** 3, v ** 2 / 2 and lr = 0.1 it is (2 - 1.2) * (1 - 1.2) = -0.16, and w stays as it is.<br>The step is a part of the computation now, so its gradient counts how <code>g</code> moves with <code>w</code>. The price: with several inner steps, autograd holds the graphs of all of them until you go back.",
-    failure_message="Not yet: At w = 2 with v ** 3, v ** 2 / 2 and lr = 0.1 it is (2 - 1.2) * (1 - 1.2) = -0.16, and w stays as it is.",
+    success_message="The gradient is of second order.<br>The step is now a part of the computation, so its gradient includes how <code>g</code> depends on <code>w</code>. The price: with several inner steps, autograd keeps the graphs of all of them until you backpropagate.",
+    failure_message="Not yet: The gradient is of second order.",
 )
 @guarded
 def test_maml(maml_grad):
-    """At w = 2 with v ** 3, v ** 2 / 2 and lr = 0.1 it is (2 - 1.2) * (1 - 1.2) = -0.16, and w stays as it is."""
+    """The gradient is of second order."""
     import torch
 
     w = torch.tensor([2.0], requires_grad=True)
     gradient = maml_grad(w, lambda v: (v**3).sum(), lambda v: (v**2).sum() / 2, 0.1)
     seen = round(gradient.item(), 4)
     assert seen != 0.8, "the gradient is 0.8: that is first order, as if g did not depend on w"
-    assert seen == -0.16, f"the gradient is {seen}, and (2 - 1.2) * (1 - 1.2) is -0.16"
-    assert w.tolist() == [2.0], f"w was 2, and now it is {w.tolist()}"
-    assert w._version == 0, f"w was written to: its version counter stands at {w._version}"
-    assert w.grad is None, f"w.grad was None, and now it is {w.grad.tolist()}"
+    assert seen == -0.16, f"the gradient is {seen}, but should be (2 - 1.2) * (1 - 1.2) = -0.16"
+    assert w.tolist() == [2.0], f"w was 2, and is now {w.tolist()}"
+    assert w._version == 0, f"your function wrote to w: its version is {w._version}"
+    assert w.grad is None, f"w.grad was None, and is now {w.grad.tolist()}"

@@ -86,21 +86,21 @@ def guarded(test):
 
 
 @test_case(
-    success_message="Two samples of a model with one weight have the gradients -2 and -8, and no .grad is left behind.<br>To keep a gradient, you need a tensor to which no later <code>backward()</code> adds. Mind the memory: <code>N</code> gradients take <code>N</code> times the memory of the parameters.",
-    failure_message="Not yet: Two samples of a model with one weight have the gradients -2 and -8, and no .grad is left behind.",
+    success_message="Each sample has its own gradient.<br>To keep a gradient, you need a tensor to which no later <code>backward()</code> adds. Mind the memory: <code>N</code> gradients take <code>N</code> times the memory of the parameters.",
+    failure_message="Not yet: Each sample has its own gradient.",
 )
 @guarded
 def test_two_samples(per_sample_grads):
-    """Two samples of a model with one weight have the gradients -2 and -8, and no .grad is left behind."""
+    """Each sample has its own gradient."""
     import torch
 
     model = torch.nn.Linear(1, 1, bias=False)
     torch.nn.init.zeros_(model.weight)
     X, Y = torch.tensor([[1.0], [2.0]]), torch.tensor([[1.0], [2.0]])
     result = per_sample_grads(model, X, Y)
-    assert "weight" in result, f"the dict has the keys {list(result)}, and the parameter is called weight"
+    assert "weight" in result, f"the dict has the keys {list(result)}, but the parameter is called weight"
     seen = result["weight"].flatten().tolist()
-    message = f"the two gradients are {seen}; alone, the samples have -2 and -8"
+    message = f"the two gradients are {seen}, but those of the samples are -2 and -8"
     assert len(seen) == 2 and abs(seen[0] + 2) < 1e-4 and abs(seen[1] + 8) < 1e-4, message
     left = [name for name, parameter in model.named_parameters() if parameter.grad is not None]
-    assert not left, f".grad was None before the call, and is a tensor now, of: {left}"
+    assert not left, f"these parameters had no .grad before the call, and have one now: {left}"

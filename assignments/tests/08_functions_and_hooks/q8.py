@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q8"
 points = 3
-afterword = "`H v` takes two passes back, however large `x` is. `H` itself would take one more for each entry of `x`. So many methods do with a few products."
+afterword = "`H v` takes two backward passes, however large `x` is. `H` itself would take one more for each entry of `x`. So many methods use only a few products."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,19 +86,23 @@ def guarded(test):
 
 
 @test_case(
-    success_message="For x0**2 * x1 + x1**3 at (1, 2) and v = (1, -1) the product is (2, -10).<br><code>H v</code> takes two passes back, however large <code>x</code> is. <code>H</code> itself would take one more for each entry of <code>x</code>. So many methods do with a few products.",
-    failure_message="Not yet: For x0**2 * x1 + x1**3 at (1, 2) and v = (1, -1) the product is (2, -10).",
+    success_message="The product is right.<br><code>H v</code> takes two backward passes, however large <code>x</code> is. <code>H</code> itself would take one more for each entry of <code>x</code>. So many methods use only a few products.",
+    failure_message="Not yet: The product is right.",
 )
 @guarded
 def test_the_product(hvp):
-    """For x0**2 * x1 + x1**3 at (1, 2) and v = (1, -1) the product is (2, -10)."""
+    """The product is right."""
     import torch
 
     x, v = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([1.0, -1.0])
     try:
         product = hvp(lambda t: t[0] ** 2 * t[1] + t[1] ** 3, x, v)
     except RuntimeError as error:
-        raise AssertionError(f"was the first gradient recorded? torch says: {error}") from None
+        raise AssertionError(
+            f"hvp stopped with torch's error: {error}. Did autograd record the first gradient?"
+        ) from None
     seen = [round(value, 4) for value in product.tolist()]
-    assert seen == [2.0, -10.0], f"the product is {seen}; H is [[4, 2], [2, 12]], and v is (1, -1)"
-    assert x.grad is None, f"x.grad was None, and now it is {x.grad.tolist()}"
+    assert seen == [2.0, -10.0], (
+        f"the product is {seen}, not [2, -10]: H is [[4, 2], [2, 12]], and v is (1, -1)"
+    )
+    assert x.grad is None, f"x.grad was None, and is now {x.grad.tolist()}"
