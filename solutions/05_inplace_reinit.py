@@ -647,7 +647,7 @@ print(average.requires_grad)  # False, because a detached tensor is a constant f
 # Write `ema_update(teacher, student, tau)`:
 #
 # 1. Update every parameter of the teacher once, to `(1 - tau) * teacher + tau * student`, even if it is used
-#    twice, or the student's is frozen.
+#    twice, or is frozen in the student.
 # 2. Set every buffer of the teacher to the student's value, also with `persistent=False`. Don't average
 #    buffers: some are integers, some `None`.
 # 3. Return nothing.
@@ -660,7 +660,8 @@ print(average.requires_grad)  # False, because a detached tensor is a constant f
 # **No side effects.** Leave the student unchanged. The teacher's parameters must stay the same objects, but
 # may get new storage.
 #
-# **Example.** A weight of the teacher is 2, the student's is 6, and `tau = 0.25`. The teacher's becomes 3.
+# **Example.** If a weight is 2 in the teacher and 6 in the student, and `tau = 0.25`, it becomes 3 in the
+# teacher.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -784,8 +785,8 @@ for _ in range(2):
 # 2. Subtract `lr` times this gradient from the caller's `w`, in place.
 #
 # Return the losses, a list of `steps` Python floats, each from before its update. Take every step, even if
-# the loss becomes `inf` or `nan`. When your function is called, `w.grad` is `None`. Under `no_grad()` it may
-# raise an error.
+# the loss becomes `inf` or `nan`. When your function is called, `w.grad` is `None`. Under `no_grad()`, the
+# function may raise an error.
 #
 # The starter code raises an error in the second step. Fix it.
 #
@@ -878,8 +879,8 @@ def test_one_step_moves_the_caller_s_w(fit_by_hand):
 # Write `train_and_restart(first, last, opt, average, batches, mask, tau, restart)`. For each batch `(x, y)`
 # of `batches`, counted from 0:
 #
-# 1. Only before the batch with the number `restart`, set weight and bias of `last` to 0. `opt` must keep
-#    training them. Don't change its state for that.
+# 1. Before the batch with the number `restart`, if there is one, set weight and bias of `last` to 0. `opt`
+#    must keep training them. Don't change its state for that.
 # 2. Compute `h = torch.tanh(first(x))`, multiply its columns by `mask`, and compute the loss
 #    `F.mse_loss(last(h), y)`. Make one step of `opt` with the gradient of this loss only, whatever `.grad`
 #    held before.
@@ -888,7 +889,7 @@ def test_one_step_moves_the_caller_s_w(fit_by_hand):
 # Return the losses, a list of floats, each from before its step.
 #
 # You can rely on this: both layers have a bias, and all their parameters require grad. `opt` holds exactly
-# these. All dtypes are equal. The function is not called under `no_grad()`.
+# these. All tensors have the same dtype. The function is not called under `no_grad()`.
 #
 # The starter code has three of the bugs that this notebook is about. It raises no error. But units that
 # `mask` switches off still learn, memory grows with every batch, and after the restart the loss does not fall
@@ -899,7 +900,7 @@ def test_one_step_moves_the_caller_s_w(fit_by_hand):
 # `.grad`.
 #
 # **Example.** Both layers are `nn.Linear(1, 1)`, and weight and bias of `first` are 0. `opt` is SGD with
-# `lr=0.25`, `average = [[1.]]`, `mask = [1.]`, `tau = 0.5`, `restart = 0`, and both of two batches are
+# `lr=0.25`, `average = [[1.]]`, `mask = [1.]`, `tau = 0.5` and `restart = 0`. There are two batches, both
 # `([[1.]], [[2.]])`. The losses are `[4.0, 1.0]`, the bias of `last` becomes 1.5, and `average` becomes
 # `[[0.25]]`.
 
@@ -961,7 +962,7 @@ def test_the_three_symptoms(train_and_restart):
 # %% [markdown] tags=["afterword end"]
 # The three bugs: a new `Parameter` that the optimizer does not hold, a write through `.data` that autograd
 # does not record, and an update of the average that autograd does record. None of them raises an error, and
-# the first two look like the fix of one.
+# the first two look as if they fixed one.
 
 # %% [markdown]
 # ## What to remember

@@ -131,7 +131,7 @@ print(by_eval.weight.grad is not None)
 # The starter code freezes the backbone with `no_grad()`, and raises an error. Fix it.
 #
 # **No side effects.** You may freeze parameters of the backbone and leave them frozen. Otherwise, leave the
-# backbone unchanged, also every `.grad`.
+# backbone unchanged, including every `.grad`.
 #
 # **Example.** `backbone` is an `nn.Linear(1, 1)` with the weight 2 and the bias 0, `prompt = [0.]`,
 # `x = [[1.]]`, `y = [[3.]]` and `lr = 0.25`. The loss is 1, its gradient -4, and `prompt` becomes `[1.]`.
@@ -397,8 +397,8 @@ except ValueError:
 #
 # 1. Put the whole model into `eval()` mode. While it computes, autograd must record nothing.
 # 2. For each pair `(x, y)` of `batches`, compute the loss `F.mse_loss(model(x), y)`.
-# 3. Return the mean of the losses, a Python float. Every batch counts the same, whatever its size. The sum of
-#    the losses does not overflow in their dtype, whose precision is enough.
+# 3. Return the mean of the losses, a Python float. Every batch counts the same, whatever its size. The
+#    precision of their dtype is enough, and their sum does not overflow in it.
 #
 # Before the call, all parts of the model are in the same mode. Restore this mode and the gradient mode, even
 # if a batch raises an error of any class, such as `KeyboardInterrupt`. The error must reach the caller.
@@ -703,7 +703,7 @@ print(str(told[-1].message).partition(".")[0])  # None of the inputs have requir
 #     x = block(x)
 # ```
 #
-# 1. The result and all gradients, also that of `x`, must be those of the loop. Dropout must use the same
+# 1. The result and all gradients, including that of `x`, must be those of the loop. Dropout must use the same
 #    random numbers.
 # 2. Between forward and backward, keep less than half of the bytes that the loop keeps, in whatever form.
 #

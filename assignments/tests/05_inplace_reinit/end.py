@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "end"
 points = 0
-afterword = "The three bugs: a new `Parameter` that the optimizer does not hold, a write through `.data` that autograd does not record, and an update of the average that autograd does record. None of them raises an error, and the first two look like the fix of one."
+afterword = "The three bugs: a new `Parameter` that the optimizer does not hold, a write through `.data` that autograd does not record, and an update of the average that autograd does record. None of them raises an error, and the first two look as if they fixed one."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -86,7 +86,7 @@ def guarded(test):
 
 
 @test_case(
-    success_message="The mask, the restart and the average work.<br>The three bugs: a new <code>Parameter</code> that the optimizer does not hold, a write through <code>.data</code> that autograd does not record, and an update of the average that autograd does record. None of them raises an error, and the first two look like the fix of one.",
+    success_message="The mask, the restart and the average work.<br>The three bugs: a new <code>Parameter</code> that the optimizer does not hold, a write through <code>.data</code> that autograd does not record, and an update of the average that autograd does record. None of them raises an error, and the first two look as if they fixed one.",
     failure_message="Not yet: The mask, the restart and the average work.",
 )
 @guarded
