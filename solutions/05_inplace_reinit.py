@@ -245,11 +245,10 @@ xray(loss=out, weight=layer.weight, bias=layer.bias, held_by_optimizer=held[0])
 # %% [markdown]
 # ## q2 · Re-initialise a layer the optimizer already knows
 #
-# Write `reset_layer(model, name)`. In the middle of training, it gives the `nn.Linear` called `name` fresh
-# values:
+# Write `reset_layer(model, name)`. In the middle of training, it resets the `nn.Linear` called `name`:
 #
 # 1. Draw every weight from a normal distribution with mean 0 and standard deviation 0.02, independently of
-#    its old value, of all other weights and of every other call.
+#    its old value, all other weights and every other call.
 # 2. Set every bias to 0.
 # 3. Return nothing.
 #
@@ -259,7 +258,7 @@ xray(loss=out, weight=layer.weight, bias=layer.bias, held_by_optimizer=held[0])
 # With the starter code, the layer never learns again. Fix it.
 #
 # **No side effects.** Change nothing else in the model. A frozen weight gets fresh values, and must stay
-# frozen. The layer's parameters may get new storage. You may leave anything in their `.grad`.
+# frozen. The storage and the `.grad` of its parameters may change.
 #
 # **Example.** If `"fc"` is an `nn.Linear(100, 10)`, its 10 biases become 0, and about 950 of its 1,000
 # weights are between -0.04 and 0.04.
@@ -652,10 +651,10 @@ print(average.requires_grad)  # False, because a detached tensor is a constant f
 #    buffers: some are integers, some `None`.
 # 3. Return nothing.
 #
-# The teacher must not be connected to a graph, and must not share storage with the student, not even for
-# `tau = 1`. A loss computed from the student before the call must still backpropagate.
+# The teacher must not be connected to a graph or share storage with the student, even for `tau = 1`. Earlier
+# losses of the student must still backpropagate.
 #
-# After one call of the starter code, the teacher has no parameters. Fix it.
+# The starter code leaves the teacher without parameters. Fix it.
 #
 # **No side effects.** Leave the student unchanged. The teacher's parameters must stay the same objects, but
 # may get new storage.

@@ -276,10 +276,10 @@ print(marked.clone().is_inference())
 #
 # 1. For each tensor `x` of the list `xs`, compute the feature `backbone(x)`.
 # 2. Return the list of features, in the same order and in the dtype of the backbone's output. A head must be
-#    able to train on them: they must not be inference tensors, and must not be connected to the graph.
+#    able to train on them: they must not be inference tensors or connected to the graph.
 #
-# You can rely on this: in each call the backbone returns a new tensor, of which it keeps no reference. Your
-# function is not called under `inference_mode()`.
+# In each call the backbone returns a new tensor, and keeps no reference to it. Your function is not called
+# under `inference_mode()`.
 #
 # With the features of the starter code, training a head raises `Inference tensors cannot be saved`. Fix it.
 #
@@ -401,11 +401,11 @@ except ValueError:
 #    precision of their dtype is enough, and their sum does not overflow in it.
 #
 # Before the call, all parts of the model are in the same mode. Restore this mode and the gradient mode, even
-# if a batch raises an error of any class, such as `KeyboardInterrupt`. The error must reach the caller.
+# if a batch raises any error, including `KeyboardInterrupt`. The error must reach the caller.
 #
 # The starter code leaves gradients disabled, and every model in `train()` mode. Fix it.
 #
-# **No side effects.** Leave everything unchanged, except the state of the random number generators.
+# **No side effects.** Only the state of the random number generators may change.
 #
 # **Example.** `model` is an `nn.Dropout(0.9)` in `train()` mode. For the batches
 # `([[1.], [1.]], [[3.], [3.]])` and `([[0.]], [[0.]])`, the losses are 4 and 0, so the result is `2.0`.
@@ -541,7 +541,7 @@ print(w._version > version)  # True, because the step is a write that autograd c
 # %% [markdown]
 # ## q4 · Gradual unfreezing
 #
-# To fine-tune a model, people often train the last layer first, then unfreeze the layer before it, and so on.
+# In fine-tuning, layers are often unfrozen one after the other, from the last to the first.
 #
 # Write `unfreeze(layer, opt, lr)`. In the middle of training, it makes `layer` trainable:
 #
@@ -703,18 +703,18 @@ print(str(told[-1].message).partition(".")[0])  # None of the inputs have requir
 #     x = block(x)
 # ```
 #
-# 1. The result and all gradients, including that of `x`, must be those of the loop. Dropout must use the same
-#    random numbers.
+# 1. The result and all gradients, including that of `x`, must be those of the loop with the same random
+#    numbers.
 # 2. Between forward and backward, keep less than half of the bytes that the loop keeps, in whatever form.
 #
-# Memory is measured only for large blocks, where the loop keeps hundreds of kB. There it hardly matters that
-# every checkpoint stores 5 kB, the state of the random number generator. Each block is at least four times as
-# wide inside as at its ends.
+# Memory is measured only where the loop keeps hundreds of kB. There, the 5 kB that each checkpoint stores,
+# the state of the random number generator, hardly matter. Each block is at least four times as wide inside as
+# at its ends.
 #
-# You can rely on this: only the first block may be completely frozen. No block has batch norm or works in
-# place. Your result only needs to support `backward()`.
+# Only the first block may be completely frozen. No block has batch norm or works in place. Your result only
+# needs to support `backward()`.
 #
-# If `x` does not require grad, the result of the starter code does not either. Fix it.
+# The result of the starter code requires grad only if `x` does. Fix it.
 #
 # **No side effects.** Leave `x` and the blocks unchanged.
 #

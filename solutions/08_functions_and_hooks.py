@@ -426,8 +426,7 @@ print(kept.is_leaf)  # True, because requires_grad_() gives no history
 # %% [markdown]
 # ## q3 · Gradient penalty
 #
-# The critic `D` of a GAN should have a slope of about 1. The *gradient penalty* measures how far it is from
-# that.
+# The *gradient penalty* keeps the slope of a GAN's critic `D` near 1.
 #
 # Write `penalty(D, x)`. `x[i]` is sample `i`, a vector or an image.
 #
@@ -576,7 +575,7 @@ print(v.grad.tolist(), incoming.tolist())
 # unchanged, even that of another result of the operation that made `t` (`torch.var_mean` has two results).
 # `t` is not overwritten later.
 #
-# The starter code clips the gradient that passes through `t`, but not only that. Fix it.
+# The starter code also changes other gradients. Fix it.
 #
 # **No side effects.** Leave the values of `t` and its other hooks unchanged, also those of an earlier call.
 #
@@ -699,7 +698,7 @@ xray(loss=h + Times10.apply(h), h=h, x=x)
 #
 # Entries of `x` may be as large as 2e38, but no entry of `(1 + lam) * x` overflows.
 #
-# The starter code also reverses the gradient of every other use of `x`. Fix it.
+# The starter code also reverses the gradients of other uses. Fix it.
 #
 # **No side effects.** Leave `x` unchanged, and leave no hook on it.
 #
@@ -944,7 +943,7 @@ xray(loss=(w * X[0]).sum() + (w * X[1]).sum(), w=w)
 # %% [markdown]
 # ## q7 · Per-sample gradients
 #
-# Differential privacy clips the gradient of every sample *before* they are added.
+# Differential privacy clips each sample's gradient *before* they are added.
 #
 # Write `per_sample_grads(model, X, Y)`:
 #
@@ -955,8 +954,8 @@ xray(loss=(w * X[0]).sum() + (w * X[1]).sum(), w=w)
 #
 # A parameter that two modules share has one entry, which includes both uses.
 #
-# All parameters require grad and are used. The model returns the same output for the same input, and no `if`
-# in it depends on values. No module has two names.
+# All parameters require grad and are used. The model is deterministic, and no `if` in it depends on values.
+# No module has two names.
 #
 # The starter code returns `N` copies of the same gradient, and fills `.grad`. Fix it.
 #
