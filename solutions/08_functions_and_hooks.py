@@ -943,7 +943,7 @@ xray(loss=(w * X[0]).sum() + (w * X[1]).sum(), w=w)
 # %% [markdown]
 # ## q7 · Per-sample gradients
 #
-# Differential privacy clips each sample's gradient *before* they are added.
+# Differential privacy clips each sample's gradient *before* adding them up.
 #
 # Write `per_sample_grads(model, X, Y)`:
 #
