@@ -425,9 +425,7 @@ def _finding_of_count(messages: Mapping[str, str], name: str, count: Any, right:
         "graphs": f"When the network is called, graphs of {count} earlier calls are alive.",
         "graphs left": f"After your call, graphs of {count} calls of the network are still alive.",
     }
-    return Finding(
-        "wrong", sentences.get(name, f"{name}: {count}"), takes_hint=True, group=f"record {name}"
-    )
+    return Finding("wrong", sentences.get(name, f"{name}: {count}"), takes_hint=True, group=f"record {name}")
 
 
 def _times(counts: Any) -> str:
