@@ -13,10 +13,7 @@ from grader.text import printable
 
 _MOST = 6  # levels that the sentence names
 _DTYPES = re.compile(r"(?:float|int|complex|bool)\w* or (\w+)")
-_VALUE = re.compile(r"is (-?[\d.]+(?:e[+-]?\d+)?|None|True|False|\".*\")")
 _OF_THE_CALL = re.compile(r"^(?:called|with|in)? ?(?=\S)")
-_SHORT = re.compile(r"(?:not |in )|[a-z]+$")  # what may follow a name, as in "`x` not contiguous"
-_SEVERAL_VERBS = re.compile(r" and [a-z]+s ")
 
 
 def coverage(questions: Sequence[Question]) -> str:
@@ -37,10 +34,10 @@ def coverage(questions: Sequence[Question]) -> str:
 
 
 def _levels(question: Question) -> Iterator[str]:
-    """The levels of a question as noun phrases, one of each argument in turn, so that a few show them all."""
+    """The levels of a question, one of each argument in turn, so that a few show them all."""
     of_arguments = (_of_argument(name, phrases) for name, phrases in question.levels.items())
     for turn in zip_longest(*of_arguments):
-        yield from sorted(filter(None, turn), key=lambda one: ("`" in one, "=" not in one))
+        yield from sorted(filter(None, turn), key=lambda level: level.startswith("`"))
 
 
 def _of_argument(name: str, phrases: Sequence[str]) -> Iterator[str]:
@@ -53,16 +50,4 @@ def _of_argument(name: str, phrases: Sequence[str]) -> Iterator[str]:
         elif dtypes := _DTYPES.fullmatch(phrase):
             yield dtypes[1]  # the first is the typical one
         elif not phrase.startswith("its "):  # this says in which modes the layers of a network are
-            yield f"`{printable(name)}` {_described(phrase)}"
-
-
-def _described(phrase: str) -> str:
-    """What follows an argument's name in a list, as "= 1" or "with one row"."""
-    verb, _, rest = phrase.partition(" ")
-    if value := _VALUE.fullmatch(phrase):
-        return f"= {value[1]}"
-    if verb == "has" and not _SEVERAL_VERBS.search(rest):
-        return f"with {rest}"
-    if verb == "is" and rest.startswith(("a ", "an ")):
-        return f"as {rest}"
-    return rest if verb == "is" and _SHORT.match(rest) else f"that {phrase}"
+            yield f"`{printable(name)}` {phrase}"

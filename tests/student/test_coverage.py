@@ -26,16 +26,16 @@ def question(levels):
 @pytest.mark.parametrize(
     ("levels", "said"),
     [
-        (FEW, "float64, `n` = 1, under `no_grad()`, `x` not contiguous."),
+        (FEW, "float64, under `no_grad()`, `n` is 1, `x` is not contiguous."),
         (
             MANY,
             (
-                'a second call with other numbers, `name` = "a.b", `net` with a part in eval mode, `opt` that'
-                " is SGD, thousands of entries, `net` that has a parameter and asks for a mode, and 3 more:"
-                " see the task."
+                "a second call with other numbers, `net` has a part in eval mode, `opt` is SGD, `name` is"
+                ' "a.b", thousands of entries, `net` has a parameter and asks for a mode, and 3 more: see the'
+                " task."
             ),
         ),
-        ({"x": ["has one row, or none", "is 2"]}, "`x` with one row, or none; `x` = 2."),
+        ({"x": ["has one row, or none", "is 2"]}, "`x` has one row, or none; `x` is 2."),
     ],
 )
 def test_levels_are_named(levels, said):
@@ -46,7 +46,7 @@ def test_levels_are_named(levels, said):
 def test_levels_of_several_questions_are_named_once():
     """Levels that most of the questions have come first."""
     said = coverage([question({"x": ["is 2", "is 1"]}), question({"x": ["is 1"]}), question({})])
-    assert said == "The public checks pass. The graded checks also use: `x` = 1, `x` = 2."
+    assert said == "The public checks pass. The graded checks also use: `x` is 1, `x` is 2."
 
 
 def test_a_question_without_levels_has_its_task():

@@ -35,7 +35,7 @@ def test_a_notebook_that_is_ready_is_named_in_full(folder):
         f"{STEM}.ipynb",
         "  ✔ All cells run from top to bottom in a fresh Python.",
         "  ✔ No question is still starter code.",
-        "  ✔ The public checks pass. The graded checks also use: float64, under `no_grad()`, `x` = 1.",
+        "  ✔ The public checks pass. The graded checks also use: float64, under `no_grad()`, `x` is 1.",
         "  ✔ The file has its original name.",
         "  Ready. Save the notebook in Jupyter, then upload this file, or commit and push it:",
     ]
