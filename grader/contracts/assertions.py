@@ -49,7 +49,7 @@ class _Messages:
     def of_use(self, name: str) -> str:
         """The message about a fact of the result's use."""
         message = self.then.get(name, "") if isinstance(self.then, Mapping) else self.then
-        return message or f"With the result this comes out wrong: {name}."
+        return message or f"Using the result gives something wrong: {name}."
 
 
 def assert_same_values(  # noqa: PLR0913 - a message for each kind of value
@@ -94,14 +94,14 @@ def assert_same_object(case: Case, message: str = "") -> None:
 
     Args:
         case: the case.
-        message: instead of "You returned another object than w itself ...".
+        message: instead of "You returned a new object instead of w itself ...".
     """
     seen, expected = case.sides
     if expected.raised is not None or expected.result is NOT_RECORDED:
         raise NotApplicable("no result is recorded in this case")
     for place, name in enumerate(expected.objects):
         if name and _entry(seen.objects, place) != name:
-            general = f"You returned another object than {name} itself, which is what the caller holds."
+            general = f"You returned a new object instead of {name} itself, which the caller holds."
             raise wrong(message or general, group="another object")
 
 
@@ -247,14 +247,14 @@ def _raised(seen: Observation, expected: Observation) -> Iterator[Finding]:
     if isinstance(error, Raised) and right is None:
         yield finding_of(error, "unobserved")
     elif isinstance(right, Raised) and not isinstance(error, Raised):
-        message = f"The caller's {right.type} does not reach the caller."
+        message = f"Your function swallows the caller's {right.type}."
         yield Finding("wrong", message, takes_hint=True, group="error swallowed")
     elif (
         isinstance(right, Raised)
         and isinstance(error, Raised)
         and (error.types, error.text) != (right.types, right.text)
     ):
-        message = f"The caller's {right.type} does not reach the caller: {with_article(error.type)} does."
+        message = f"Your function raises {with_article(error.type)} instead of the caller's {right.type}."
         yield Finding("wrong", message, takes_hint=True, group="another error")
 
 
@@ -289,7 +289,7 @@ def _assert_may_stay(rules: Rules, messages: _Messages, path_and_part: str) -> N
     """Fail where a part that the reference changes must change."""
     path, _, part = path_and_part.rpartition(":")
     if not is_named(path_and_part, rules.optional):
-        general = f"{path} should change, and stays as it is ({part})."
+        general = f"{path} must change, but its {part} is unchanged."
         raise wrong(messages.of_change(path_and_part) or general, group=f"{path_and_part} stays")
 
 
@@ -387,17 +387,17 @@ def _given(seen: Any, expected: list[Any]) -> Iterator[Finding]:
     """What a function of the caller's was called with."""
     if len(seen) != len(expected):
         right = _times(len(expected))
-        message = f"The caller's function is called {_times(len(seen))}, where {right} is right."
+        message = f"Your function calls the caller's function {_times(len(seen))} instead of {right}."
         yield Finding("wrong", message, takes_hint=True, group="number of calls")
     else:
-        assert_close(seen, expected, "The caller's function is called with other things than it should be.")
+        assert_close(seen, expected, "Your function calls the caller's function with wrong arguments.")
 
 
 def _assert_steps(rules: Rules, messages: _Messages, seen: Any, expected: list[Any]) -> None:
     """Fail where an optimizer steps with other gradients than it should, or not as often."""
     hint = messages.recorded.get("steps", "")
     if len(seen) != len(expected):
-        message = f"The optimizer's steps in this call: {len(seen)}, and not {len(expected)}."
+        message = f"The optimizer makes {len(seen)} steps during your call instead of {len(expected)}."
         raise wrong(f"{message}\n\n{hint}", group="number of steps")
     for number, (step, right) in enumerate(zip(seen, expected, strict=False), start=1):
         when = f"In step {number} of the optimizer" if len(expected) > 1 else "When the optimizer steps"
@@ -415,15 +415,16 @@ def _finding_of_count(messages: Mapping[str, str], name: str, count: Any, right:
     if messages.get(name):
         return wrong(messages[name], group=f"record {name}").finding
     sentences = {
-        "calls": f"The network is called {_times(count)}; {_times(right)} would do.",
-        "copies": "A copy of the network computes in its place.",
+        "calls": f"Your function calls the network {_times(count)}; {_times(right)} is enough.",
+        "copies": "Your function calls a copy of the network instead of the network itself.",
         "recorded": "Autograd records operations during your call.",
-        "left": f"Your call leaves {count} kB in memory; {right} kB would do.",
-        "peak": f"While the network computes, {count} kB are held; {right} kB would do.",
-        "half": f"Your call leaves {count} kB in memory, where {right} kB are what the plain way leaves.",
-        "entered": f"{count} rows enter the network at once, where {right} would do.",
-        "graphs": f"When the network is called, graphs of {count} earlier calls are alive.",
-        "graphs left": f"After your call, graphs of {count} calls of the network are still alive.",
+        "left": f"After your call, {count} kB are still in memory; {right} kB are enough.",
+        "peak": f"While the network computes, {count} kB are in memory; {right} kB are enough.",
+        "half": f"After your call, {count} kB are still in memory. The plain loop keeps {right} kB, and the "
+        f"task allows less than half of that ({right // 2 if isinstance(right, int) else 0} kB).",
+        "entered": f"Your function gives the network {count} rows at once; {right} are enough.",
+        "graphs": f"When your function calls the network, graphs of {count} earlier calls are in memory.",
+        "graphs left": f"After your call, the graphs of {count} calls of the network are still in memory.",
     }
     return Finding("wrong", sentences.get(name, f"{name}: {count}"), takes_hint=True, group=f"record {name}")
 
@@ -460,7 +461,7 @@ def _gradients_differ(
         for entry in [""] if is_gradients(expected.gradients) else expected.gradients:
             _assert_gradients_of_result(rules, wanted, entry, seen, expected)
     if expected.incoming is True and seen.incoming is False:
-        message = f"Backward overwrites the gradient that arrives at {wanted.of}, which others may need, too."
+        message = f"Backward overwrites the incoming gradient of {wanted.of}, which other nodes may need."
         yield Finding("wrong", message, takes_hint=True, group="incoming")
     _assert_earlier_gradients(rules, wanted, seen.earlier_gradients, expected.earlier_gradients)
     of_then = expected.then if isinstance(expected.then, dict) else {}
@@ -512,7 +513,7 @@ def _assert_gradients_of_use(
         error = seen.get("gradients") if is_gradients(seen) else None
         if not isinstance(error, Raised):
             message = (
-                why if why and isinstance(why, str) else f"With the result this comes out wrong: {name}."
+                why if why and isinstance(why, str) else f"Using the result gives something wrong: {name}."
             )
             raise wrong(message, group=f"{name} goes back")
         if "RuntimeError" not in error.types:
@@ -543,9 +544,9 @@ def _assert_flags(seen: Any, expected: Any, rules: Rules, of: str) -> None:
             _assert_flags(_entry(seen, key), expected[key], rules, of)
     elif isinstance(expected, Tensor) and isinstance(seen, Tensor):
         if seen.requires_grad and not expected.requires_grad:
-            raise wrong(f"{capital(of)} requires grad, and should have no history.", group="history")
+            raise wrong(f"{capital(of)} requires grad, but must not.", group="history")
         if expected.requires_grad and not seen.requires_grad:
-            message = f"{capital(of)} does not require grad, so no backward can start there."
+            message = f"{capital(of)} does not require grad, so you cannot backpropagate from it."
             raise wrong(message, group="no history")
         is_inference = seen.version is None and expected.version is not None
         if is_inference and not is_named("result:inference", rules.ignore):
@@ -595,23 +596,23 @@ def _changed(
         if path_and_part not in expected.changes and not is_ignored and not is_mere:
             yield Finding("wrong", sentence, hint, takes_hint=True, group=path_and_part)
     if seen.earlier_result is not True and expected.earlier_result is True and seen.raised is None:
-        message = "What an earlier call returned is something else after the next call."
+        message = "The next call changes what an earlier call returned."
         yield Finding("wrong", message, takes_hint=True, group="earlier result")
     if expected.raised is None and expected.result is not NOT_RECORDED and not may_share_storage:
         for place in [place for place in seen.storage if place]:
             if place not in expected.storage:
-                message = f"What came back lies in the memory of {place}: a write to either changes both."
+                message = f"The result shares storage with {place}: a write to either changes both."
                 yield Finding("wrong", message, hint, takes_hint=True, group="storage")
         if seen.shared and not expected.shared:
-            message = "Entries of what came back share memory: a write to one of them changes others."
+            message = "Tensors or elements of the result share storage: a write to one changes another."
             yield Finding("wrong", message, hint, takes_hint=True, group="shared memory")
     if seen.later_result is not True and expected.later_result is True:
         message = (
-            "What was given or returned is something else later, when your function is called with others."
+            "A later call, with other arguments, changes the arguments or the result of an earlier call."
         )
         yield Finding("wrong", message, takes_hint=True, group="later result")
     if seen.arrives is not True and expected.arrives is True:
-        message = "A gradient that goes to the caller's leaves after your call does not arrive as it is."
+        message = "After your call, the caller's leaves get wrong gradients: is a hook still registered?"
         yield Finding("wrong", message, takes_hint=True, group="arrives")
 
 

@@ -440,7 +440,7 @@ class ContractObservation:
         if isinstance(records, RequestRaised | NoFacts):
             raise FailedCheckError(finding_without_facts(records))
         if not isinstance(records, list) or len(records) != len(self._declared):
-            raise wrong("What came back of your function has no form that can be judged.", kind="form")
+            raise wrong("The observations of your function are in a form that cannot be judged.", kind="form")
         return [record if isinstance(record, dict) else {} for record in records]
 
     @cached_property

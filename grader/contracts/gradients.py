@@ -29,22 +29,22 @@ _WRONG = "The {gradient} of {of} with respect to {name} {is} wrong."
 #: stands how they differ. If the values that go back are wrong, too, ``_OF_WRONG_VALUES`` takes their place,
 #: because the gradient may be right for these values. Behind "error" and "raised" the error is explained.
 RUNGS = {
-    "none": "{Of} is None: no gradient can be asked for.",
-    "type": "{Of} is {kind}, not a tensor: no gradient can be asked for.",
+    "none": "{Of} is None, so it has no gradients.",
+    "type": "{Of} is {kind}, not a tensor, so it has no gradients.",
     "error": "{Of} cannot be computed",
-    "no history": "{Of} does not require grad: autograd recorded nothing that leads from it back to {names}.",
-    "shape of output": "{Of} has the shape {shape}, which is not the one it should have.",
-    "overwritten": "{Of} cannot go back: a tensor was saved for its backward, and overwritten after that.",
-    "freed": "{Of} cannot go back: a part of its graph went back before, which freed what it had saved.",
-    "raised": "{Of} cannot go back",
-    "frozen": "{Name} {does} not require grad, so no gradient arrives there from {of}.",
-    "not connected": "{Name} {gets} no gradient: none arrives there from {of}.",
+    "no history": "{Of} does not require grad: it is not connected to {names} by the autograd graph.",
+    "shape of output": "{Of} has the wrong shape {shape}.",
+    "overwritten": "`backward()` on {of} fails: a tensor that was saved for backward was overwritten afterwards.",
+    "freed": "`backward()` on {of} fails: an earlier backward freed the saved tensors of a part of its graph.",
+    "raised": "`backward()` on {of} fails",
+    "frozen": "{Name} {does} not require grad, so {of} gives no gradient to it.",
+    "not connected": "{Name} {gets} no gradient from {of}.",
     "missing": "The {gradient} of {name} {is} None.",
-    "connected": "{Name} {gets} a gradient from {of}, and should get none.",
+    "connected": "{Name} {gets} a gradient from {of}, but must not.",
     "shape": "The gradient of {of} with respect to {name} has the shape {shape}, and {name} has {right}.",
     **dict.fromkeys(["nan", "zero", "multiple", "length", "digits", "wrong"], _WRONG),
 }
-_OF_WRONG_VALUES = "The {values} not right, and its {gradient} with respect to {name} {is} not, either."
+_OF_WRONG_VALUES = "The {values} wrong, and so {is} its {gradient} with respect to {name}."
 _OF_ONE = {"does": "does", "gets": "gets", "gradient": "gradient", "is": "is"}
 _OF_MANY = {"does": "do", "gets": "get", "gradient": "gradients", "is": "are"}
 #: The rungs that the explanation of "wrong" also fits; of nan and lost digits it may be false.

@@ -80,15 +80,18 @@ def _tensor(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Itera
         yield "identity", f"The caller's {path} is another object now: {_HELD}"
     yield from _data(path, old, new)
     if new.requires_grad != old.requires_grad:
-        effect = "" if new.requires_grad else ": no gradient arrives there any more"
+        effect = "" if new.requires_grad else ": it gets no gradient any more"
         change = f"was {old.requires_grad} and is {new.requires_grad} now{effect}."
         yield "requires_grad", f"requires_grad of the caller's {path} {change}"
     if (new.is_leaf, new.grad_fn) != (old.is_leaf, old.grad_fn):
         recorded = f"the grad_fn {new.grad_fn}: it was changed in place while gradients were recorded."
-        history = recorded if new.grad_fn else "no history any more: it was changed in place."
+        history = recorded if new.grad_fn else "no graph any more: it was changed in place."
         yield "history" if new.is_leaf == old.is_leaf else "is_leaf", f"The caller's {path} has {history}"
     if new.retains_grad != old.retains_grad:
-        yield "retains_grad", f"The caller's {path} was told to retain its gradient, and still does."
+        yield (
+            "retains_grad",
+            f"The caller's {path} still retains its gradient: your function called retain_grad() on it.",
+        )
     of_grad = _grad(path, old.grad, new.grad)
     if not of_grad and now["held"] is False:
         held = f"The tensor that was {path}.grad before your call has other values now"
@@ -109,13 +112,13 @@ def _data(path: str, old: Tensor, new: Tensor) -> Iterator[tuple[str, str]]:
     if new.storage != old.storage:
         yield (
             "storage",
-            f"The caller's {path} lies in other memory now: a view that was made before shows other values.",
+            f"The caller's {path} has another storage now, and earlier views still show the old one.",
         )
     if new.version != old.version:
         counter = f"its version counter went from {old.version} to {new.version}"
         yield (
             "version",
-            f"The caller's {path} was written to: {counter}, so no loss that saved it can go back.",
+            f"The caller's {path} was written to: {counter}, so `backward()` fails if it was saved before.",
         )
 
 
@@ -143,7 +146,7 @@ def _grad(path: str, old: Tensor | None, new: Tensor | None) -> str:
 
 def _hooks(path: str, old: list[int], new: list[int]) -> Iterator[tuple[str, str]]:
     if not set(old) <= set(new):
-        yield "hooks", f"A hook on the caller's {path} is gone, which was there before: remove only your own."
+        yield "hooks", f"Your function removed a hook of the caller's {path}: remove only your own."
     elif len(new) > len(old):
         more = len(new) - len(old)
         yours = "a hook of yours is" if more == 1 else f"{more} hooks of yours are"
@@ -153,7 +156,7 @@ def _hooks(path: str, old: list[int], new: list[int]) -> Iterator[tuple[str, str
 def _attributes(path: str, old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
     for name in new:
         if name not in old:
-            yield "attributes", f"The caller's {path} has an attribute {name[:60]} now, which it had not."
+            yield "attributes", f"The caller's {path} has a new attribute, {name[:60]}."
     for name in old:
         if name not in new:
             yield "attributes", f"The caller's {path} has lost its attribute {name}."

@@ -227,7 +227,7 @@ BROKEN = {
         "def f(x):\n    x.mul_(2)",
         "def f(x):\n    pass",
         assert_same_values,
-        "x should change, and stays as it is",
+        "x must change, but its",
     ),
     "an error is swallowed": (
         BATCHES,
@@ -235,7 +235,7 @@ BROKEN = {
         ALL_BATCHES,
         CAUGHT.format("Exception", "return []"),
         assert_same_values,
-        "does not reach the caller",
+        "swallows the caller's",
     ),
     "another error": (
         BATCHES,
@@ -243,7 +243,7 @@ BROKEN = {
         ALL_BATCHES,
         CAUGHT.format("Exception as e", "raise ValueError('no') from e"),
         assert_same_values,
-        "The caller's CallerError does not reach the caller: a ValueError does",
+        "raises a ValueError instead of the caller's CallerError",
     ),
     "an error of its own": (
         X,
@@ -259,7 +259,7 @@ BROKEN = {
         APPLIED,
         "def f(model, x):\n    model(x)\n    return model(x)",
         assert_same_values,
-        "The network is called twice",
+        "calls the network twice",
     ),
     "a copy computes": (
         NET,
@@ -267,7 +267,7 @@ BROKEN = {
         APPLIED,
         "def f(model, x):\n    return model(x) + 0 * copy.deepcopy(model)(x)",
         assert_same_values,
-        "A copy of the network computes in its place",
+        "calls a copy of the network",
     ),
     "an optimizer steps twice": (
         STEPS,
@@ -275,7 +275,7 @@ BROKEN = {
         STEPPED,
         f"{STEPPED}    opt.step()\n",
         assert_same_values,
-        "The optimizer's steps in this call: 2, and not 1",
+        "The optimizer makes 2 steps during your call instead of 1",
     ),
     "the gradient of a step": (
         STEPS,
@@ -339,7 +339,7 @@ BROKEN = {
         TWICE,
         DOUBLED_IN_BACKWARD,
         assert_same_gradients,
-        "Backward overwrites the gradient that arrives",
+        "Backward overwrites the incoming gradient",
     ),
     "a loss that waits": (
         WAITING,
@@ -371,7 +371,7 @@ BROKEN = {
         "def f(x):\n    return 2 * x.detach()",
         TWICE,
         partial(assert_same_gradients, flags=True),
-        "requires grad, and should have no history",
+        "requires grad, but must not",
     ),
     "memory of its own": (
         X,
@@ -379,7 +379,7 @@ BROKEN = {
         "def f(x):\n    return x.clone()",
         "def f(x):\n    return x.view_as(x)",
         assert_no_side_effects,
-        "lies in the memory of x",
+        "shares storage with x",
     ),
     "the same memory as another storage": (
         PLAIN,
@@ -387,7 +387,7 @@ BROKEN = {
         "def f(x):\n    return x.clone()",
         "def f(x):\n    return torch.from_numpy(x.numpy())",
         assert_no_side_effects,
-        "lies in the memory of x",
+        "shares storage with x",
     ),
     "an earlier result once more": (
         PLAIN,
@@ -395,7 +395,7 @@ BROKEN = {
         TWICE,
         ONCE_FOR_EACH,
         assert_no_side_effects,
-        "lies in the memory of an earlier result",
+        "shares storage with an earlier result",
     ),
     "a leaf no longer": (
         {"x": tensor("n k", roles=["leaf"], grads=["none"])},
@@ -419,7 +419,7 @@ BROKEN = {
         "def f(b, n):\n    return b.repeat(n, 1)",
         "def f(b, n):\n    return b.clone().expand(n, -1)",
         assert_no_side_effects,
-        "share memory",
+        "share storage",
     ),
     "an earlier result": (
         PLAIN,
@@ -427,7 +427,7 @@ BROKEN = {
         TWICE,
         ONE_BUFFER,
         assert_no_side_effects,
-        "What an earlier call returned is something else after the next call",
+        "The next call changes what an earlier call returned",
     ),
     "an earlier list": (
         PLAIN,
@@ -435,7 +435,7 @@ BROKEN = {
         "def f(x):\n    return [2 * x]",
         "found = []\n\ndef f(x):\n    found[:] = [2 * x]\n    return found",
         assert_no_side_effects,
-        "What an earlier call returned is something else after the next call",
+        "The next call changes what an earlier call returned",
     ),
     "a cache that knows one argument": (
         {"x": PLAIN["x"], "y": tensor("n k", "1 k", roles=["plain"])},
@@ -459,7 +459,7 @@ BROKEN = {
         TWICE,
         IN_TURN,
         assert_no_side_effects,
-        "What was given or returned is something else later",
+        "A later call, with other arguments, changes",
     ),
     "a write when the result dies": (
         PLAIN,
@@ -467,7 +467,7 @@ BROKEN = {
         TWICE,
         WHEN_IT_DIES,
         assert_no_side_effects,
-        "What was given or returned is something else later",
+        "A later call, with other arguments, changes",
     ),
     "a hook at the node of a leaf": (
         NET,
@@ -475,7 +475,7 @@ BROKEN = {
         APPLIED,
         AT_THE_NODE,
         assert_no_side_effects,
-        "does not arrive as it is",
+        "the caller's leaves get wrong gradients",
     ),
     "a step that is replaced": (
         STEPS,
@@ -483,7 +483,7 @@ BROKEN = {
         STEPPED,
         f"{STEPPED}    opt.step = lambda: None\n",
         assert_no_side_effects,
-        "The caller's opt has an attribute step now",
+        "The caller's opt has a new attribute, step",
     ),
     "a forward that is replaced": (
         NET,
@@ -491,7 +491,7 @@ BROKEN = {
         APPLIED,
         "def f(model, x):\n    y = model(x)\n    model._compiled_call_impl = lambda x: x\n    return y",
         assert_no_side_effects,
-        "has an attribute _compiled_call_impl now",
+        "has a new attribute, _compiled_call_impl",
     ),
     "copies of activations are held": (
         {"model": network(**FEW), "x": data("n in")},

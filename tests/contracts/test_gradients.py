@@ -32,35 +32,34 @@ def right(tell):
 
 
 LADDER = {
-    "return None": "The loss is None: no gradient can be asked for.",
-    "return 1.0": "The loss is a float, not a tensor: no gradient can be asked for.",
-    "return (w1 @ w2).detach().mean()": "The loss does not require grad: autograd recorded nothing that "
-    "leads from it back to w1 and w2.",
-    "return ((w1 @ w2) ** 2).mean(1)": "The loss has the shape (3,), which is not the one it should have.",
-    "y = (w1 @ w2) ** 2; w1.data.add_(0); w1.detach().add_(1); return y.mean()": "The loss cannot go back: "
-    "a tensor was saved for its backward, and overwritten after that.",
-    "y = ((w1 @ w2) ** 2).mean(); y.backward(); return y": "The loss cannot go back: a part of its graph "
-    "went back before, which freed what it had saved.",
-    "y = (w1 @ w2).mean(); y.register_hook(lambda g: 1 / 0); return y": "The loss cannot go back: ",
-    "y = ((w1 @ w2) ** 2).mean(); a, b = torch.stack([y, y]).unbind(); b.detach().add_(1); return a": "The "
-    "loss cannot go back: what your code returned could not be used as the exercise says: RuntimeError: ",
-    "w2.requires_grad_(False); return ((w1 @ w2) ** 2).mean()": "w2 does not require grad, so no gradient "
-    "arrives there from the loss.",
-    "return ((w1.data @ w2.data) ** 2).mean().requires_grad_()": "w1 and w2 get no gradient: none arrives "
-    "there from the loss.",
-    "return ((w1 @ w2.detach()) ** 2).mean()": "w2 gets no gradient: none arrives there from the loss.",
+    "return None": "The loss is None, so it has no gradients.",
+    "return 1.0": "The loss is a float, not a tensor, so it has no gradients.",
+    "return (w1 @ w2).detach().mean()": "The loss does not require grad: it is not "
+    "connected to w1 and w2 by the autograd graph.",
+    "return ((w1 @ w2) ** 2).mean(1)": "The loss has the wrong shape (3,).",
+    "y = (w1 @ w2) ** 2; w1.data.add_(0); w1.detach().add_(1); return y.mean()": "`backward()` on the loss "
+    "fails: a tensor that was saved for backward was overwritten afterwards.",
+    "y = ((w1 @ w2) ** 2).mean(); y.backward(); return y": "`backward()` on the loss fails: an earlier "
+    "backward freed the saved tensors of a part of its graph.",
+    "y = (w1 @ w2).mean(); y.register_hook(lambda g: 1 / 0); return y": "`backward()` on the loss fails: ",
+    "y = ((w1 @ w2) ** 2).mean(); a, b = torch.stack([y, y]).unbind(); b.detach().add_(1); return a": "`backward()` "
+    "on the loss fails: what your code returned could not be used as the exercise says: RuntimeError: ",
+    "w2.requires_grad_(False); return ((w1 @ w2) ** 2).mean()": "w2 does not require grad, so the loss "
+    "gives no gradient to it.",
+    "return ((w1.data @ w2.data) ** 2).mean().requires_grad_()": "w1 and w2 get no gradient from the loss.",
+    "return ((w1 @ w2.detach()) ** 2).mean()": "w2 gets no gradient from the loss.",
     "return ((w1 @ w2) ** 2).mean() + (0 * w1).sqrt().sum()": "The gradient of the loss with respect to w1 "
     "is wrong (6 of its 6 entries are nan or infinite).",
     "y = ((w1 @ w2) ** 2).mean(); return 3 * y - 2 * y.detach()": "The gradients of the loss with respect "
     "to w1 and w2 are wrong (of each, it is 3 times what it should be).",
     "y = ((w1 @ w2) ** 2).mean(); return 0.37 * y + 0.63 * y.detach()": "The gradients of the loss with "
     "respect to w1 and w2 are wrong (of each, it is too small by the same factor everywhere).",
-    "return 3 * ((w1 @ w2) ** 2).mean()": "The value of the loss is not right, and its gradients with "
-    "respect to w1 and w2 are not, either (of each, it is 3 times what it should be).",
+    "return 3 * ((w1 @ w2) ** 2).mean()": "The value of the loss is wrong, and so are its gradients "
+    "with respect to w1 and w2 (of each, it is 3 times what it should be).",
     "w = w1.clone(); w.register_hook(lambda g: g / 2); return ((w @ w2) ** 2).mean()": "The gradient of "
     "the loss with respect to w1 is wrong (it is 1/2 of what it should be).",
-    "return ((w1 @ w2) ** 4).mean()": "The value of the loss is not right, and its gradient with respect to "
-    "w1 is not, either.",
+    "return ((w1 @ w2) ** 4).mean()": "The value of the loss is wrong, and so is its gradient with respect "
+    "to w1.",
 }
 
 
@@ -131,7 +130,7 @@ BECAUSE = {
 @pytest.mark.parametrize(
     ("statements", "message"),
     [
-        ("return ((w1.detach() @ w2) ** 2).mean()", "w1 gets no gradient: none arrives there from it. Look."),
+        ("return ((w1.detach() @ w2) ** 2).mean()", "w1 gets no gradient from it. Look."),
         ("return ((w1 @ w2.clamp(-9, 0)) ** 2).mean()", "\n\nWhy?"),
         ("return 3 * ((w1 @ w2) ** 2).mean()", "3 times what it should be). As of each of 2 dimensions."),
         (
@@ -166,7 +165,7 @@ def test_none_is_as_good_as_zeros(tell):
     assert_gradients(zeros, none, of="it")
     with pytest.raises(AssertionError, match=r"^w1 and w2 get no gradient"):
         assert_gradients(none, zeros, of="it", none_is_zero=False)
-    with pytest.raises(AssertionError, match=r"^w1 and w2 get a gradient from it, and should get none"):
+    with pytest.raises(AssertionError, match=r"^w1 and w2 get a gradient from it, but must not"):
         assert_gradients(zeros, none, of="it", none_is_zero=False)
 
 

@@ -134,7 +134,7 @@ def test_an_error_of_the_student_is_diagnosed():
 @pytest.mark.parametrize("seen", [1, None, [], [{}, {}], {"result": 1}])
 def test_records_of_another_number_have_no_form_that_can_be_judged(seen):
     """An answer that does not hold a record for each case fails every check."""
-    assert complaint(seen) == "What came back of your function has no form that can be judged."
+    assert complaint(seen) == "The observations of your function are in a form that cannot be judged."
 
 
 @pytest.mark.parametrize(
