@@ -38,12 +38,13 @@ LADDER = {
     "connected to w1 and w2 by the autograd graph.",
     "return ((w1 @ w2) ** 2).mean(1)": "The loss has the wrong shape (3,).",
     "y = (w1 @ w2) ** 2; w1.data.add_(0); w1.detach().add_(1); return y.mean()": "`backward()` on the loss "
-    "fails: a tensor that was saved for backward was overwritten afterwards.",
+    "fails: a tensor that autograd had saved was overwritten.",
     "y = ((w1 @ w2) ** 2).mean(); y.backward(); return y": "`backward()` on the loss fails: an earlier "
-    "backward freed the saved tensors of a part of its graph.",
+    "backward freed saved tensors of its graph.",
     "y = (w1 @ w2).mean(); y.register_hook(lambda g: 1 / 0); return y": "`backward()` on the loss fails: ",
-    "y = ((w1 @ w2) ** 2).mean(); a, b = torch.stack([y, y]).unbind(); b.detach().add_(1); return a": "`backward()` "
-    "on the loss fails: what your code returned could not be used as the exercise says: RuntimeError: ",
+    "y = ((w1 @ w2) ** 2).mean(); a, b = torch.stack([y, y]).unbind(); b.detach().add_(1); return a": ""
+    "`backward()` on the loss fails: what your code returned could not be used as the exercise says: "
+    "RuntimeError: ",
     "w2.requires_grad_(False); return ((w1 @ w2) ** 2).mean()": "w2 does not require grad, so the loss "
     "gives no gradient to it.",
     "return ((w1.data @ w2.data) ** 2).mean().requires_grad_()": "w1 and w2 get no gradient from the loss.",

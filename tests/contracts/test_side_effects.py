@@ -95,7 +95,7 @@ CHANGED = {
     "w.note = 1": "The caller's w has a new attribute, note",
     "model.zero_grad()": "model.body.weight.grad was filled and is None now",
     "model.body.weight.grad += 1": "The values of model.body.weight.grad were changed",
-    "model.body.weight._backward_hooks.clear()": "Your function removed a hook of the caller's model.body.weight",
+    "model.body.weight._backward_hooks.clear()": "removed a hook of the caller's model.body.weight",
     "model.body.bias = None": "The caller's model.body.bias is None now.",
     "model.body.weight = nn.Parameter(model.body.weight.data)": "model.body.weight is another object now",
     "model.tied.weight = nn.Parameter(torch.ones(2, 3))": "model.tied.weight is another object now",
