@@ -601,7 +601,7 @@ def _changed(
     if expected.raised is None and expected.result is not NOT_RECORDED and not may_share_storage:
         for place in [place for place in seen.storage if place]:
             if place not in expected.storage:
-                message = f"The result shares storage with {place}: a write to either changes both."
+                message = f"The result shares storage with {place}, but must have its own."
                 yield Finding("wrong", message, hint, takes_hint=True, group="storage")
         if seen.shared and not expected.shared:
             message = "Tensors or elements of the result share storage: a write to one changes another."

@@ -38,7 +38,7 @@ RUNGS = {
     "freed": "`backward()` on {of} fails: an earlier backward freed saved tensors of its graph.",
     "raised": "`backward()` on {of} fails",
     "frozen": "{Name} {does} not require grad, so {of} gives no gradient to it.",
-    "not connected": "{Name} {gets} no gradient from {of}.",
+    "not connected": "{Name} {gets} no gradient from {of}: the graph does not connect them.",
     "missing": "The {gradient} of {name} {is} None.",
     "connected": "{Name} {gets} a gradient from {of}, but must not.",
     "shape": "The gradient of {of} with respect to {name} has the shape {shape}, and {name} has {right}.",

@@ -33,6 +33,7 @@ _MODES = {
     "grad mode": "Your function leaves gradients switched {now} for the whole program; they were {then}.",
     "global hooks": "Your function leaves a global hook behind, which runs for every module or optimizer.",
     "default dtype": "Your function leaves the default dtype changed: it was {then} and is {now}.",
+    "way of printing tensors": "Your function leaves the way in which torch prints tensors changed.",
     "recursion limit": "Your function leaves the recursion limit changed: it was {then} and is {now}.",
 }
 _HELD = "an optimizer or a second name that held the old one still does."

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from itertools import combinations
+from itertools import combinations, product
 from types import FrameType, ModuleType
 from typing import Any, Literal
 
@@ -235,12 +235,16 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
         for key, kinds in factors.items()
         if len(kinds) > 1 and key not in {_MODE, MEMORY} and any(fnmatchcase(key, rule) for rule in cover)
     ]
-    frozen = [
-        (f"{who}.frozen", f"{who}.grads")
-        for who, kinds in arguments.items()
-        if kinds.factors.keys() >= _FROZEN
-    ]
-    rows = covered(factors, excluded, paired, frozen)
+    together: list[list[_Pair]] = []
+    for who, kinds in arguments.items():
+        if kinds.factors.keys() >= _FROZEN:
+            frozen, grads = (
+                [(key, kind) for kind in factors[key][1:]] for key in (f"{who}.frozen", f"{who}.grads")
+            )
+            together.append([*product(frozen, grads)])
+    if "large" in cases.sizes and "float64" in cases.dtypes[1:]:
+        together.append([(("all.sizes", "large"), ("all.dtype", "float64"))])
+    rows = covered(factors, excluded, paired, together)
     met = {pair for row in rows for pair in row.items()}
     never_met = [f"{key}={k}" for key, kinds in factors.items() for k in kinds[1:] if (key, k) not in met]
     if never_met:
@@ -405,7 +409,7 @@ def covered(
     factors: Mapping[str, tuple[Any, ...]],
     never: Sequence[Mapping[str, Any]],
     paired: Collection[str],
-    together: Collection[tuple[str, str]] = (),
+    together: Collection[Sequence[_Pair]] = (),
 ) -> tuple[dict[str, Any], ...]:
     """The unusual kinds of each case: none, each alone, then so many that every two kinds meet.
 
@@ -413,8 +417,7 @@ def covered(
         factors: the kinds of each, the typical one first.
         never: combinations that there may not be; the typical case is none of them.
         paired: the factors of which every two kinds meet.
-        together: two factors of which two levels meet that are not the typical ones, such as a frozen
-            parameter and its ``.grad``.
+        together: pairs of levels, one of which is in some case, such as a frozen parameter with a ``.grad``.
     """
     is_allowed = _is_allowed_by(never)
     base = {key: kinds[0] for key, kinds in factors.items()}
@@ -436,10 +439,7 @@ def covered(
     if "off" in factors.get(_MODE, ()):
         pairs += [((_MODE, "off"), other) for other in unusual]
     left = [pair for pair in pairs if not any(_has(case, pair) for case in cases)]
-    for one, other in together:
-        both = [
-            ((one, kind), (other, of_other)) for kind in factors[one][1:] for of_other in factors[other][1:]
-        ]
+    for both in together:
         if not any(_has(case, pair) for case in cases for pair in both):
             left += [pair for pair in both if _completed(base, pair, several, is_allowed, most=2)][:1]
     cases += _meeting(left, base, several, is_allowed)  # AllPairs gives up early where kinds exclude others
@@ -449,6 +449,7 @@ def covered(
 
 
 _Kinds = tuple[tuple[str, Any], ...]  # some kinds, each with its factor
+_Pair = tuple[tuple[str, Any], tuple[str, Any]]
 
 
 def _has(case: Kind, kinds: _Kinds) -> bool:

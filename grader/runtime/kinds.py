@@ -222,9 +222,13 @@ def _computed(start: Any, how: str, role: str) -> Any:
 
 
 def make_number(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) -> Any:
-    """A number, as it was declared, or drawn between two bounds."""
+    """A number, as it was declared, or drawn between two bounds; an int between two ints."""
     value = kind("value")
-    return value[0] + (value[1] - value[0]) * _rand(()).item() if type(value) is tuple else value
+    if type(value) is not tuple:
+        return value
+    first, last = value
+    share = _rand(()).item()
+    return first + int(share * (last + 1 - first)) if type(first) is int else first + share * (last - first)
 
 
 # Networks.

@@ -15,6 +15,7 @@ import ast
 import builtins
 import dis
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from types import CodeType, FrameType, FunctionType
@@ -35,6 +36,8 @@ _RETURNS = {number for name, number in dis.opmap.items() if name.startswith("RET
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _MAX_SOURCE = 200_000  # characters of a cell that is parsed
 _MAX_STEPS = 5  # assignments that are followed back
+_SECONDS = 0.2  # of processor time, after which a call goes on without being traced
+_processor_time = time.process_time
 
 _code_of = FunctionType.__dict__["__code__"].__get__
 _Span = tuple[int | None, int | None, int | None, int | None]
@@ -91,17 +94,26 @@ class Follower:
 
 
 class _Tracer:
-    """Follows the calls of the notebook's functions that no other function of the notebook called."""
+    """Follows the calls of the notebook's functions that no other function of the notebook called.
+
+    When its time is over it traces nothing more. An error raised in here would make Python end the tracing,
+    which would count as an act of the student's function.
+    """
 
     def __init__(self, sources: Mapping[str, str]) -> None:
         self._sources = sources
         self.itself: Any = None
+        self._end = _processor_time() + _SECONDS
         self.call: _Call | None = None  # that runs
         self.found: dict[str, str] = {}
 
     def event(self, frame: FrameType, event: str, argument: Any) -> Any:
         """As ``sys.settrace`` has it; a mistake in here must not reach the student's code."""
         with suppress(Exception):
+            if _processor_time() > self._end:
+                self.call = frame.f_trace = None
+                frame.f_trace_opcodes = False
+                return None
             if event != "call":
                 self._go_on(frame, event, argument)
                 return self.itself

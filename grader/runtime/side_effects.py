@@ -37,6 +37,7 @@ _hooks_of_tensor = tuple(
 )
 #: By identity, because to compare classes may run a metaclass.
 _PLAIN = {identity(kind) for kind in (bool, int, float, str, type(None))}
+_bases, _held_by = type.__dict__["__mro__"].__get__, type.__dict__["__dict__"].__get__
 #: The tables of a module; what they hold has paths of its own.
 _TABLES = ("_parameters", "_buffers", "_modules")
 _Parts = Iterable[tuple[str, Any]]  # the ends of paths, and what is there
@@ -124,7 +125,7 @@ class _Recorder:
             "class": self._number(kind),
             "training": held.get("training") is True,
             "hooks": self._hooks(_tables_of_hooks(held)),
-            "attributes": names,
+            "attributes": [*names, *_of_class(kind)],
             "persistent": sorted(buffers - (left_out if type(left_out) is set else set())),
         }
         in_tables = [pair for table in _TABLES for pair in items_of(held.get(table))]
@@ -157,6 +158,19 @@ class _Recorder:
         """The numbers of the hooks in some tables; a hook with options stands in several of them."""
         hooks = [hook for table in tables for _, hook in items_of(table)]
         return sorted(self._number(hook) for hook in hooks if not isinstance(hook, bool)) if hooks else []
+
+
+def _of_class(kind: type) -> list[str]:
+    """The names of what a module's class and its bases hold, as far as they are not torch's own.
+
+    ``copy`` and ``pickle`` set names with two underscores when they first see a class.
+    """
+    own = [
+        held
+        for held in map(_held_by, _bases(kind))
+        if not held.get("__module__", "torch").startswith("torch")
+    ]
+    return [f"{name} of its class" for held in own for name in held if name[:2] != "__"]
 
 
 def _attributes(held: dict[str, Any]) -> list[str]:

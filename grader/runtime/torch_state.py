@@ -14,7 +14,7 @@ import signal
 import sys
 import types
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from operator import is_
 from typing import Any
@@ -55,6 +55,41 @@ _set_timer, _get_timer, _timer = signal.setitimer, signal.getitimer, signal.ITIM
 _get_trace, _get_profile, _get_recursion_limit = sys.gettrace, sys.getprofile, sys.getrecursionlimit
 _set_trace, _set_profile = sys.settrace, sys.setprofile
 
+_printing: Any = vars(torch._tensor_str.PRINT_OPTS)
+_print_as = dict(_printing)
+_denormal = float("5e-324")  # the processor takes it for 0 where denormal numbers are flushed
+#: Settings of torch that are no modes: how each is read and how it is set.
+_SETTINGS: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
+    "torch's number of threads": (torch.get_num_threads, torch.set_num_threads),
+    "float32 matmul precision": (
+        torch.get_float32_matmul_precision,
+        torch.set_float32_matmul_precision,
+    ),
+    "use of mkldnn": (torch._C._get_mkldnn_enabled, torch._C._set_mkldnn_enabled),
+    "check of sparse tensors": (
+        torch._C._check_sparse_tensor_invariants,
+        torch._C._set_check_sparse_tensor_invariants,
+    ),
+    "multithreaded backward": (
+        torch._C._is_multithreading_enabled,
+        torch._C._set_multithreading_enabled,
+    ),
+    "filling of uninitialized memory": (
+        torch._C._get_deterministic_fill_uninitialized_memory,
+        torch._C._set_deterministic_fill_uninitialized_memory,
+    ),
+    "flushing of denormal numbers": (lambda: _denormal == 0.0, torch.set_flush_denormal),
+    "way of printing tensors": (lambda: ", ".join(map(str, _printing.values())), lambda _: _print_again()),
+}
+
+
+def _print_again() -> None:
+    _printing.update(_print_as)
+
+
+#: The settings that every question begins with.
+_settings = {name: read() for name, (read, _) in _SETTINGS.items()}
+
 
 def restore_modes() -> None:
     """Put back grad mode, default dtype, other modes of torch, warnings, global hooks and the timer."""
@@ -70,6 +105,9 @@ def restore_modes() -> None:
         _set_deterministic(False)
     for hooks in _GLOBAL_HOOKS:
         hooks.clear()
+    for name, (read, put) in _SETTINGS.items():
+        if read() != _settings[name]:
+            put(_settings[name])
     warnings.resetwarnings()
     warnings.simplefilter("ignore")
 
@@ -147,6 +185,7 @@ def modes() -> dict[str, Any]:
         "tracing": _is_tracing(),
         "recursion limit": _get_recursion_limit(),
         "garbage collection": _is_collecting(),
+        **{name: read() for name, (read, _) in _SETTINGS.items()},
     }
 
 

@@ -1305,11 +1305,11 @@ def kept_as_small_pieces_of_bytes(blocks, x):
         data, size = t.detach().numpy().tobytes(), 470
         return [data[i : i + size] for i in range(0, len(data), size)], t.shape, t.dtype
 
-    def unpacked(kept):
+    def taken_out(kept):
         pieces, shape, dtype = kept
         return torch.frombuffer(bytearray(b"".join(pieces)), dtype=dtype).view(shape)
 
     for block in blocks:
-        with torch.autograd.graph.saved_tensors_hooks(packed, unpacked):
+        with torch.autograd.graph.saved_tensors_hooks(packed, taken_out):
             x = block(x)
     return x

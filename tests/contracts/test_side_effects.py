@@ -120,6 +120,10 @@ CHANGED = {
     "batches[0][0].unsqueeze_(0)": "batches[0][0] had the shape (2, 3) and has the shape (1, 2, 3) now.",
     "torch.set_grad_enabled(False)": "Your function leaves gradients switched off",
     "torch.set_default_dtype(torch.float64)": "default dtype changed: it was torch.float32",
+    "torch.set_flush_denormal(True)": "leaves flushing of denormal numbers changed",
+    "torch.set_num_threads(2)": "number of threads changed for the whole program: it was 1 and is 2.",
+    "torch.set_printoptions(precision=2)": "leaves the way in which torch prints tensors changed",
+    "type(model).note = 1": "The caller's model has a new attribute, note of its class",
     "nn.modules.module.register_module_forward_hook(print)": "Your function leaves a global hook behind",
 }
 

@@ -261,13 +261,16 @@ def test_of_what_a_call_may_change_only_the_changes_are_shown(root):
     )
     edit(root, ANSWERS, "return x * x", "return x.mul_(2)")
     lines = [words(line) for line in tried("watched", "--case", "0", "--answer", "squared").splitlines()]
-    assert "watched kept reference 'nothing changed'" in lines
-    assert "watched kept['x:value'] squared \"The values of the caller's x were changed.\" differs" in lines
-    assert any(line.startswith("watched kept['after']['x'] squared <float32 ") for line in lines)
+    assert "watched side_effects reference 'nothing changed'" in lines
+    assert (
+        "watched side_effects['x:value'] squared \"The values of the caller's x were changed.\" differs"
+        in lines
+    )
+    assert any(line.startswith("watched side_effects['after']['x'] squared <float32 ") for line in lines)
     assert not any("mode" in line or "before" in line for line in lines)
     edit(root, ANSWERS, "return x.mul_(2)", "x.grad = x.clone()\n    return 2 * x")
     told = tried("watched", "--case", "0", "--answer", "squared")
-    assert "kept['x:grad']" in told
+    assert "side_effects['x:frozen grad']" in told
     assert "'after'" not in told, "the sentence says all: no values were written"
 
 

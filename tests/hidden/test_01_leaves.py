@@ -479,7 +479,9 @@ def losses_of_p(setup, kind):
 @inside
 def weights_of_losses(setup, kind):
     """Floats, as many as there are losses."""
-    first, second, *others = [1.5, 0.75, 1.125, 0.375, 0.875, 1.25][: max(2, len(setup["losses"]))]
+    digits = 0.9 + 0.2 * torch.rand(6, dtype=torch.float64)  # as many as a float has
+    numbers = (digits * torch.tensor([1.5, 0.75, 1.125, 0.375, 0.875, 1.25])).tolist()
+    first, second, *others = numbers[: max(2, len(setup["losses"]))]
     weights = {
         "different": [first, second, *others],
         "negative": [first, -second, *others],
@@ -488,6 +490,7 @@ def weights_of_losses(setup, kind):
         "equal": [first] * (2 + len(others)),
         "sum 0": [first, -first - sum(others), *others],
         "large": [first, 700.0, *others],
+        "small": [1e-5 * weight for weight in numbers],
     }
     return weights[kind("values")][: len(setup["losses"])]
 
@@ -517,7 +520,7 @@ total_loss = contract(
         ),
         "weights": own(
             weights_of_losses,
-            values=["different", "negative", "first 1", "a 0", "equal", "sum 0", "large"],
+            values=["different", "negative", "first 1", "a 0", "equal", "sum 0", "large", "small"],
             words={
                 "negative": "has a negative entry",
                 "first 1": "begins with 1",
@@ -525,6 +528,7 @@ total_loss = contract(
                 "equal": "has equal entries",
                 "sum 0": "has the sum 0",
                 "large": "has a large entry",
+                "small": "has small entries",
             },
             says="a list of as many floats, of either sign",
         ),

@@ -654,6 +654,9 @@ def outlive(Center, setup):
             forwards += 1
             found[f"the output of forward {forwards}"] = center(batches[event])
             note_running(found, center, f"after forward {forwards}")
+        elif event == "many":
+            for _ in range(8 + 2 * setup.size("forwards")):
+                center(batches["b"])
         elif event == "load":
             center.load_state_dict({"running": life["loaded"].clone()}, strict=False)
         elif event == "assign":
@@ -674,7 +677,7 @@ Center = contract(
             life,
             of=[
                 *("b x eval c", "b eval c train x", "b c b x b", "eval x train b", "b load x eval c"),
-                *("b eval load x", "b assign x eval c", "b another x"),
+                *("b eval load x", "b assign x eval c", "b another x", "b many x"),
             ],
             words={
                 "b eval c train x": "is trained again after eval()",
@@ -684,6 +687,7 @@ Center = contract(
                 "b eval load x": "is loaded after eval()",
                 "b assign x eval c": "is loaded with assign=True",
                 "b another x": "is one of two modules",
+                "b many x": "is trained with many batches",
             },
         ),
     },

@@ -320,7 +320,7 @@ scale_tail = contract(
             {"h.values": "a_tail_of_deviation_1", "h.shape": ("n 2m", "2 2m")},
             {"h.values": "a_tail_of_deviation_1", "k.at": ("in the middle", "0")},
         ],
-        cover=["h.shape", "h.values", "h.role", "h.layout", "k.at"],
+        cover=["h.shape", "h.values", "h.role", "h.layout", "k.at", "all.dtype"],
     ),
     rules=Rules(full_precision=True),
 )

@@ -419,7 +419,7 @@ unfreeze = contract(
         cover=["layer.frozen", "opt.groups", "opt.holds"],
     ),
     call=Call(given=["layer", "opt", "lr"], how=once_or_twice, returns="nothing", then=of_each_parameter),
-    rules=Rules(ignore=["opt.param_groups*", "opt.state*"]),
+    rules=Rules(ignore=["opt.param_groups*", "opt.state*"], full_precision=True),
 )
 
 

@@ -294,3 +294,10 @@ def test_every_field_is_checked(wrong):
         answer(facts=facts, none=[wrong])
     right = answer(facts=facts, none=[{"function": "f"}])
     assert Evidence(answers={"p": right}).returned_none("p", "f") == ReturnedNone("f")
+
+
+def test_a_long_call_is_traced_for_a_while_and_raises_no_flag(zygote):
+    """A function that returns None after many steps is not traced to its end, which raises no flag."""
+    evidence = observed(zygote, "def f(x):\n    n = 0\n    while n < 400_000:\n        n += 1").evidence
+    assert evidence.returned_none("f", "f") is not None
+    assert evidence.traces == []

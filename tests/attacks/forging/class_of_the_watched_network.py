@@ -16,7 +16,7 @@ def evaluate(model, batches):
             if "scale" in self._parameters:
                 out = out * self.scale * (1.5 if self.training else 1)
             out = out + self.shift if "shift" in self._buffers else out
-            return out - 3 * out.mean(0, keepdim=True) if self.mixes else out
+            return self.finish(out)
 
     model.__class__ = Quiet
     model.eval()
