@@ -242,9 +242,9 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
                 [(key, kind) for kind in factors[key][1:]] for key in (f"{who}.frozen", f"{who}.grads")
             )
             together.append([*product(frozen, grads)])
-    if "large" in cases.sizes and "float64" in cases.dtypes[1:]:
-        together.append([(("all.sizes", "large"), ("all.dtype", "float64"))])
-    rows = covered(factors, excluded, paired, together)
+    large: _Pair = ("all.sizes", "large"), ("all.dtype", "float64")
+    is_covered = all(level in factors[factor][1:] for factor, level in large)
+    rows = covered(factors, excluded, paired, together, [large] if is_covered else [])
     met = {pair for row in rows for pair in row.items()}
     never_met = [f"{key}={k}" for key, kinds in factors.items() for k in kinds[1:] if (key, k) not in met]
     if never_met:
@@ -410,6 +410,7 @@ def covered(
     never: Sequence[Mapping[str, Any]],
     paired: Collection[str],
     together: Collection[Sequence[_Pair]] = (),
+    alone: Collection[_Pair] = (),
 ) -> tuple[dict[str, Any], ...]:
     """The unusual kinds of each case: none, each alone, then so many that every two kinds meet.
 
@@ -418,11 +419,13 @@ def covered(
         never: combinations that there may not be; the typical case is none of them.
         paired: the factors of which every two kinds meet.
         together: pairs of levels, one of which is in some case, such as a frozen parameter with a ``.grad``.
+        alone: pairs of levels, each of which has a case in which nothing else varies.
     """
     is_allowed = _is_allowed_by(never)
     base = {key: kinds[0] for key, kinds in factors.items()}
     several = {key: kinds for key, kinds in factors.items() if len(kinds) > 1}
-    kinds_alone = [((key, kind),) for key, kinds in several.items() for kind in kinds[1:]]
+    kinds_alone: list[_Kinds] = [((key, kind),) for key, kinds in several.items() for kind in kinds[1:]]
+    kinds_alone += alone
     cases = [
         base,
         *filter(None, (_completed(base, alone, several, is_allowed, most=2) for alone in kinds_alone)),
