@@ -658,7 +658,7 @@ fit_by_hand = contract(
             says="(n, 1)",
         ),
         "lr": own(learning_rate, says="a float, the learning rate"),
-        "steps": number(5, 1, 0, (65, 95), says="an int, the number of updates, 0 or more"),
+        "steps": number(5, 1, 0, (16, 24), says="an int, the number of updates, 0 or more"),
     },
     cases=Cases(
         dtypes=["float64", "float32"],
