@@ -410,7 +410,7 @@ def covered(
     never: Sequence[Mapping[str, Any]],
     paired: Collection[str],
     together: Collection[Sequence[_Pair]] = (),
-    alone: Collection[_Pair] = (),
+    also: Collection[_Pair] = (),
 ) -> tuple[dict[str, Any], ...]:
     """The unusual kinds of each case: none, each alone, then so many that every two kinds meet.
 
@@ -419,13 +419,13 @@ def covered(
         never: combinations that there may not be; the typical case is none of them.
         paired: the factors of which every two kinds meet.
         together: pairs of levels, one of which is in some case, such as a frozen parameter with a ``.grad``.
-        alone: pairs of levels, each of which has a case in which nothing else varies.
+        also: pairs of levels, each of which has a case in which nothing else varies.
     """
     is_allowed = _is_allowed_by(never)
     base = {key: kinds[0] for key, kinds in factors.items()}
     several = {key: kinds for key, kinds in factors.items() if len(kinds) > 1}
     kinds_alone: list[_Kinds] = [((key, kind),) for key, kinds in several.items() for kind in kinds[1:]]
-    kinds_alone += alone
+    kinds_alone += also
     cases = [
         base,
         *filter(None, (_completed(base, alone, several, is_allowed, most=2) for alone in kinds_alone)),
