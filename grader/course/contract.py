@@ -424,8 +424,10 @@ def covered(
     is_allowed = _is_allowed_by(never)
     base = {key: kinds[0] for key, kinds in factors.items()}
     several = {key: kinds for key, kinds in factors.items() if len(kinds) > 1}
-    kinds_alone: list[_Kinds] = [((key, kind),) for key, kinds in several.items() for kind in kinds[1:]]
-    kinds_alone += also
+    kinds_alone: list[_Kinds] = [
+        *(((key, kind),) for key, kinds in several.items() for kind in kinds[1:]),
+        *also,
+    ]
     cases = [
         base,
         *filter(None, (_completed(base, alone, several, is_allowed, most=2) for alone in kinds_alone)),
