@@ -1301,7 +1301,7 @@ def four_blocks_only(blocks, x):
 def kept_as_small_pieces_of_bytes(blocks, x):
     """Keeps what the blocks save as many small objects of Python, in which nobody looks for a tensor."""
 
-    def packed(t):
+    def put_in(t):
         data, size = t.detach().numpy().tobytes(), 470
         return [data[i : i + size] for i in range(0, len(data), size)], t.shape, t.dtype
 
@@ -1310,6 +1310,6 @@ def kept_as_small_pieces_of_bytes(blocks, x):
         return torch.frombuffer(bytearray(b"".join(pieces)), dtype=dtype).view(shape)
 
     for block in blocks:
-        with torch.autograd.graph.saved_tensors_hooks(packed, taken_out):
+        with torch.autograd.graph.saved_tensors_hooks(put_in, taken_out):
             x = block(x)
     return x

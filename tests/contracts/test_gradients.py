@@ -47,8 +47,10 @@ LADDER = {
     "RuntimeError: ",
     "w2.requires_grad_(False); return ((w1 @ w2) ** 2).mean()": "w2 does not require grad, so the loss "
     "gives no gradient to it.",
-    "return ((w1.data @ w2.data) ** 2).mean().requires_grad_()": "w1 and w2 get no gradient from the loss.",
-    "return ((w1 @ w2.detach()) ** 2).mean()": "w2 gets no gradient from the loss.",
+    "return ((w1.data @ w2.data) ** 2).mean().requires_grad_()": "w1 and w2 get no gradient "
+    "from the loss: the graph does not connect them.",
+    "return ((w1 @ w2.detach()) ** 2).mean()": "w2 gets no gradient from the loss: the graph does not "
+    "connect them.",
     "return ((w1 @ w2) ** 2).mean() + (0 * w1).sqrt().sum()": "The gradient of the loss with respect to w1 "
     "is wrong (6 of its 6 entries are nan or infinite).",
     "y = ((w1 @ w2) ** 2).mean(); return 3 * y - 2 * y.detach()": "The gradients of the loss with respect "
@@ -131,7 +133,10 @@ BECAUSE = {
 @pytest.mark.parametrize(
     ("statements", "message"),
     [
-        ("return ((w1.detach() @ w2) ** 2).mean()", "w1 gets no gradient from it. Look."),
+        (
+            "return ((w1.detach() @ w2) ** 2).mean()",
+            "w1 gets no gradient from it: the graph does not connect them. Look.",
+        ),
         ("return ((w1 @ w2.clamp(-9, 0)) ** 2).mean()", "\n\nWhy?"),
         ("return 3 * ((w1 @ w2) ** 2).mean()", "3 times what it should be). As of each of 2 dimensions."),
         (

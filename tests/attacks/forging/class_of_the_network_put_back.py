@@ -1,6 +1,6 @@
 # Tries: the same, and to put the network's own forward back before the function returns.
 # Stopped by: restoring
-# Got through: classes are compared when a call is over, and by then nothing is replaced.
+# Without it: autograd numbers the operations that it records, whichever forward they are in.
 # Question: 07_grad_modes q3
 # Flags: past the instance
 # %%
