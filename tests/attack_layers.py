@@ -26,7 +26,7 @@ from grader.sandbox.plan import TimeLimits
 
 Patch = pytest.MonkeyPatch
 
-LIMITS = TimeLimits(cell=1, question=2, notebook=20)
+LIMITS = TimeLimits(cell=1, question=3, notebook=20)
 #: Without deadlines nothing would ever end; what has not ended by then counts as hanging.
 NO_LIMITS = TimeLimits(cell=8, question=8, notebook=8)
 #: Without captured functions our own code looks every name up: on a busy machine honest answers need longer.

@@ -243,7 +243,7 @@ drawn_values = contract(
     {"model": own(layer_of_many_draws)},
     name="drawn_values",
     cases=Cases(dtypes=["float32"], modes=["on"], sequences=["first"]),
-    call=Call(how=many_times, then=about_the_draws),
+    call=Call(how=many_times, returns="nothing", then=about_the_draws),
     rules=Rules(ignore=["model.blocks.1.fc.*"]),
 )
 
