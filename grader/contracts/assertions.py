@@ -378,7 +378,7 @@ def _too_heavy(
         objects = f"objects {amount}"
         held = seen[amount] + _LARGEST_OBJECT * max(0, seen[objects] - expected[objects] - _FEW_OBJECTS)
         if name == "half" and 2 * held >= expected["plain"]:
-            yield _finding_of_count(messages, name, held // 1000, expected["plain"] // 1000)
+            yield _finding_of_count(messages, name, held // 1000, expected["plain"] // 2000)
         elif name in _SLACK and held > expected[amount] + _SLACK[name] * expected["forward"]:
             yield _finding_of_count(messages, amount, held // 1000, expected[amount] // 1000)
 
@@ -420,8 +420,8 @@ def _finding_of_count(messages: Mapping[str, str], name: str, count: Any, right:
         "recorded": "Autograd records operations during your call.",
         "left": f"After your call, {count} kB are still in memory; {right} kB are enough.",
         "peak": f"While the network computes, {count} kB are in memory; {right} kB are enough.",
-        "half": f"After your call, {count} kB are still in memory. The plain loop keeps {right} kB, and the "
-        f"task allows less than half of that ({right // 2 if isinstance(right, int) else 0} kB).",
+        "half": f"After your call, {count} kB are still in memory. The task allows less than half of what "
+        f"the plain loop keeps: less than {right} kB.",
         "entered": f"Your function gives the network {count} rows at once; {right} are enough.",
         "graphs": f"When your function calls the network, graphs of {count} earlier calls are in memory.",
         "graphs left": f"After your call, the graphs of {count} calls of the network are still in memory.",

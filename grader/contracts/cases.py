@@ -24,9 +24,8 @@ from grader.sandbox.evidence import Failure, NoFacts, RequestOutcome, RequestRai
 from grader.sandbox.facts import Raised, Tensor, is_cut_off
 from grader.text import capital
 
-MEMORY = (
-    "call.memory"  # the factor of the case in which memory is measured, besides the result and side effects
-)
+#: The factor of the cases in which memory is measured, besides the result and side effects.
+MEMORY = "call.memory"
 TYPICAL = "typical"
 
 

@@ -1,6 +1,6 @@
 """A contract: what may come in, said once; its cases, what travels to the worker, and what a check reads.
 
-The cases are the typical one, each unusual kind alone, and a covering array in which every two kinds meet
+The cases are the typical one, each variation by itself, and a covering array in which every two levels meet
 (D. R. Kuhn, R. N. Kacker, Y. Lei: Practical Combinatorial Testing, NIST SP 800-142, 2010). Which cases there
 are is fixed; only the numbers and sizes in them are random.
 """

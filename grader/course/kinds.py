@@ -151,7 +151,7 @@ def tensor(  # noqa: PLR0913 - the factors of a tensor
         layouts: ``contiguous``, ``transposed``, ``gaps``, ``part``, and ``expanded``, where all rows are the
             memory of the first.
         grads: what ``.grad`` of a leaf holds before: ``none``, ``filled``, ``zeros``, ``heavy``.
-        pending: also with a loss that needs its values, and goes back after the call.
+        pending: also with a loss that needs its values, and is backpropagated after the call.
         dtype: of the values, where it is none of the contract's.
 
     Raises:
@@ -162,7 +162,7 @@ def tensor(  # noqa: PLR0913 - the factors of a tensor
     if "leaf" not in others["role"]:
         others["grad"] = others["grad"][:1]
     factors: dict[str, tuple[Any, ...]] = {"shape": shapes, **of_values, **others}
-    if pending:  # of what fails alone it is told first
+    if pending:  # first, so that a message names it before other variations
         factors = {"pending": FACTORS["tensor"]["pending"].defaults, **factors}
     has_grad = tuple(grad for grad in others["grad"] if grad != "none")
     no_leaf = tuple(role for role in others["role"] if role != "leaf")

@@ -233,9 +233,8 @@ def make_number(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) ->
 
 # Networks.
 
-_noticed: list[
-    Any
-] = []  # what networks do during the call: the recorder of the call, or empty where nobody listens
+#: The recorder of the call that runs now, or nothing.
+_noticed: list[Any] = []
 
 
 class Recorder:

@@ -1,7 +1,7 @@
 """Keeps torch from importing its compiler and its symbolic shapes only to be left alone by them.
 
 Every step of an optimizer, every checkpoint and ``torch.func.grad`` ask ``torch._dynamo`` to keep the
-compiler away, and every vector that goes back asks ``torch.fx.experimental.symbolic_shapes`` whether its
+compiler away, and every backward from a vector asks ``torch.fx.experimental.symbolic_shapes`` whether its
 gradient has the right shape. For that alone torch would import 800 modules, which takes as much processor
 time as torch itself and 70 MB. So small modules answer these questions. For anything else they import the
 real one, which takes their place. (``importlib.util.LazyLoader`` would do so at any question.)

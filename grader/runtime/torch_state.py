@@ -79,12 +79,11 @@ _SETTINGS: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
         torch._C._set_deterministic_fill_uninitialized_memory,
     ),
     "flushing of denormal numbers": (lambda: _denormal == 0.0, torch.set_flush_denormal),
-    "way of printing tensors": (lambda: ", ".join(map(str, _printing.values())), lambda _: _print_again()),
+    "way of printing tensors": (
+        lambda: ", ".join(map(str, _printing.values())),
+        lambda _: _printing.update(_print_as),
+    ),
 }
-
-
-def _print_again() -> None:
-    _printing.update(_print_as)
 
 
 #: The settings that every question begins with.

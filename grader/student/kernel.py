@@ -198,7 +198,7 @@ class Printed(io.TextIOBase):
 def quiet() -> Iterator[Printed]:
     """Take what is printed and warned of meanwhile, so that it does not stand above a verdict.
 
-    Meanwhile `input()` raises: a front end that waits for somebody to type blocks all later cells.
+    Meanwhile `input()` raises: a front end that waits for input blocks all later cells.
     """
     printed, before = Printed(), builtins.input
     with redirect_stdout(printed), redirect_stderr(printed), warnings.catch_warnings():

@@ -52,7 +52,7 @@ def recall(notebook: StudentNotebook, seconds: float) -> NotebookReport | None:
         )
         reports = tuple(map(log.report, notebook.questions))
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return None  # there is none, or somebody else wrote it
+        return None  # there is none, or another program wrote it
     return NotebookReport(notebook, tuple(sorted(log.cells.items())), reports)
 
 

@@ -88,7 +88,7 @@ def _look(named: Mapping[str, Any], limit: int) -> XRay:
 def _with_names(unnamed: tuple[Any, ...], caller: FrameType) -> dict[str, Any]:
     """Values by the names that the caller has for them, else by "tensor" or their positions.
 
-    A module is told from others by its parameters' names.
+    The names of its parameters tell one module from another.
     """
     from grader.runtime.torch_objects import is_module  # noqa: PLC0415 - imports torch
 
