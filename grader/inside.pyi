@@ -93,8 +93,11 @@ def mark(tensor: Tensor) -> Tensor:
         A tensor of the same shape and values, one node farther from its leaves.
     """
 
-def alive() -> int:
+def alive(at_most: int = 0) -> int:
     """How many of the graphs that went through `mark` in this request are alive.
+
+    Args:
+        at_most: a count up to which garbage may count too, which saves the time of collecting it.
 
     Does not see: memory that is held without a graph.
     """

@@ -17,6 +17,14 @@ LAYERS = (
     *("deadlines", "wire", "fresh worker", "restoring", "captured", "numbers"),
     *("pages", "spreadsheet", "terminal", "names", "process"),
 )
+#: What is solved beside the attacked question and must keep its points: of each assignment, what costs least.
+SOLVED = {
+    "01_leaves": ("q1", "q2"),
+    "03_truncated_bptt": ("q2", "q5"),
+    "05_inplace_reinit": ("q1", "q2"),
+    "07_grad_modes": ("q2", "q3"),
+    "08_functions_and_hooks": ("q1", "q4"),
+}
 _REQUIRED = ("Tries", "Stopped by")
 _OPTIONAL = ("Without it", "Got through", "Question", "Keeps", "Flags", "Student", "Shows", "Where", "Cost")
 _HEADER = re.compile(r"# (?P<key>[A-Z][a-z ]*): *(?P<value>.*)")
@@ -40,7 +48,7 @@ class Attack:
         through: why nothing stops it here, so that it is expected to get through and to be flagged; or None.
         stem: the assignment it answers.
         question: the question whose answer it takes the place of.
-        keeps: the other questions that must keep their points; None for all.
+        keeps: the other questions that must keep their points.
         flags: flags the result must carry.
         student: name of the student's folder.
         shows: text that must appear verbatim in nothing people read, or None.
@@ -56,7 +64,7 @@ class Attack:
     through: str | None
     stem: str
     question: str
-    keeps: tuple[str, ...] | None
+    keeps: tuple[str, ...]
     flags: tuple[str, ...]
     student: str
     shows: str | None
@@ -97,13 +105,15 @@ class Attack:
         return None
 
     def sources(self, course: Course, places: Mapping[str, str]) -> list[str]:
-        """The code cells of the solved assignment, with the attack in the place of one answer."""
+        """The assignment's code cells, solved as far as `SOLVED` says, with the attack in the place of one answer."""
         assignment = course.assignments[self.stem]
-        asked = next(q for q in assignment.questions if q.id == self.question)
-        solved = list(assignment.reference)
-        place = solved.index(asked.answer)
-        solved[place : place + 1] = [_filled(cell, places) for cell in self.cells]
-        return solved
+        cells = {cell: [cell] for cell in assignment.reference}
+        for question in assignment.questions:
+            if question.id == self.question:
+                cells[question.answer] = [_filled(cell, places) for cell in self.cells]
+            elif question.id not in SOLVED[self.stem]:
+                cells[question.answer] = []
+        return [cell for kept in cells.values() for cell in kept]
 
 
 def read_attacks(paths: list[Path] | None = None) -> list[Attack]:
@@ -124,7 +134,7 @@ def read_attack(path: Path) -> Attack:
     top, *cells = _CELL.split(path.read_text(encoding="utf-8"))
     header = _read_header(path, top)
     stem, _, question = header.get("Question", "01_leaves q1").partition(" ")
-    keeps = header.get("Keeps")
+    solved = tuple(other for other in SOLVED[stem] if other != question)
     attack = Attack(
         path=path.resolve(),
         tries=header["Tries"],
@@ -133,7 +143,7 @@ def read_attack(path: Path) -> Attack:
         through=header.get("Got through"),
         stem=stem,
         question=question,
-        keeps=None if keeps is None else () if keeps == "none" else _listed(keeps),
+        keeps=() if header.get("Keeps") == "none" else solved,
         flags=_listed(header.get("Flags", "")),
         student=_unescaped(header.get("Student", path.stem)),
         shows=_unescaped(header["Shows"]) if "Shows" in header else None,

@@ -39,6 +39,8 @@ MOST_GROWTH = 128 << 20
 _SEED = 20_261_121
 _READ_BY_PEOPLE = {".html", ".md", ".csv"}
 HONEST = {"honest-ada": "01_leaves", "honest-bo": "05_inplace_reinit", "honest-cy": "01_leaves"}
+#: An honest student for every assignment: what the outside keeps of a reference is there before an attack comes.
+ALL_ASSIGNMENTS = HONEST | {f"honest-{stem}": stem for stem in COURSE.assignments if stem not in HONEST.values()}
 
 
 @dataclass
@@ -98,7 +100,7 @@ class Arena:
             self._classes = 0
             self._references: Path = sound._references if sound else self._folder / "reference"
             self._references.mkdir(exist_ok=True)
-            self.alone = sound.alone if sound else self.grade([]).honest
+            self.alone = sound.alone if sound else self._graded_alone()
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -106,6 +108,10 @@ class Arena:
 
     def __exit__(self, *error: object) -> None:
         self._stack.close()
+
+    def _graded_alone(self) -> dict[str, Result]:
+        results = self.grade([], ALL_ASSIGNMENTS).honest
+        return {student: results[student] for student in HONEST}
 
     def grade(self, attacks: Sequence[Attack], honest: Mapping[str, str] = HONEST) -> Run:
         """Grade attackers among honest students, in this process, always with the same seed.
@@ -160,8 +166,7 @@ def own_harms(attack: Attack, run: Run) -> list[str]:
         return [f"has {len(results)} results"]
     (result,) = results
     full = {q["id"] for q in result["questions"] if q["score"] == q["max_score"]}
-    kept = [q["id"] for q in result["questions"] if q["id"] != attack.question]
-    lost = sorted({*(kept if attack.keeps is None else attack.keeps)} - full)
+    lost = sorted({*attack.keeps} - full)
     found = [f"got {attack.question}"] if attack.question in full else []
     found += [f"took points of {', '.join(lost)}"] if lost else []
     if run.seconds.get(_notebook(attack), 0) > run.patience:
@@ -225,7 +230,7 @@ def _collect(run: Run, outcome: RunSummary, out: Path) -> None:
         path = out / "submissions" / row.student / f"{row.name}.json"
         result = json.loads(path.read_text(encoding="utf-8"))
         run.results.setdefault(result["notebook"], []).append(result)
-        if result["student"] in HONEST:
+        if result["student"] in ALL_ASSIGNMENTS:
             del result["provenance"]["graded_at"]
             run.honest[result["student"]] = result
     for path in out.rglob("*"):

@@ -775,7 +775,7 @@ def with_graphs_counted(train_tracked, setup):
     setup.remembered["graphs"] = counts
     hooks = [
         setup["readout"].register_forward_hook(lambda module, args, output: mark(output)),
-        setup["opt"].register_step_pre_hook(lambda *_: counts.append(alive() - before)),
+        setup["opt"].register_step_pre_hook(lambda *_: counts.append(alive(before + 2) - before)),
     ]
     try:
         return train_tracked(*(setup[name] for name in ("cell", "readout", "h0", "opt", "batches")))

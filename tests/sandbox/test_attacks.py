@@ -104,7 +104,7 @@ def test_every_attack_takes_a_question_that_exists():
     """The question that is attacked, and those that are kept, are in the assignment."""
     for attack in ATTACKS:
         questions = {question.id for question in COURSE.assignments[attack.stem].questions}
-        assert {attack.question, *(attack.keeps or ())} <= questions, attack.name
+        assert {attack.question, *attack.keeps} <= questions, attack.name
 
 
 @pytest.mark.parametrize(
