@@ -40,7 +40,9 @@ _SEED = 20_261_121
 _READ_BY_PEOPLE = {".html", ".md", ".csv"}
 HONEST = {"honest-ada": "01_leaves", "honest-bo": "05_inplace_reinit", "honest-cy": "01_leaves"}
 #: An honest student for every assignment: what the outside keeps of a reference is there before an attack comes.
-ALL_ASSIGNMENTS = HONEST | {f"honest-{stem}": stem for stem in COURSE.assignments if stem not in HONEST.values()}
+ALL_ASSIGNMENTS = HONEST | {
+    f"honest-{stem}": stem for stem in COURSE.assignments if stem not in HONEST.values()
+}
 
 
 @dataclass

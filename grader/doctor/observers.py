@@ -10,7 +10,7 @@ from typing import Self
 
 from grader.notebooks.reader import Cell
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.observer import observe, observe_with_sensitivity
+from grader.sandbox.observer import observe, observe_perturbed
 from grader.sandbox.plan import ObservationPlan, TimeLimits
 from grader.sandbox.zygote import Zygote
 
@@ -43,15 +43,9 @@ class ObserverPool:
         """The evidence of a notebook, later."""
         return self._pool.submit(self._observe, cells, asked, limits)
 
-    def submit_with_sensitivity(
-        self, cells: Sequence[Cell], asked: ObservationPlan, limits: TimeLimits
-    ) -> Future[Evidence]:
-        """The evidence of a reference with its sensitivity to rounding, later."""
-
-        def observed(plan: ObservationPlan) -> Evidence:
-            return self._observe(cells, plan, limits)
-
-        return self._pool.submit(observe_with_sensitivity, observed, asked)
+    def perturbed(self, cells: Sequence[Cell], asked: ObservationPlan, limits: TimeLimits) -> list[Evidence]:
+        """The evidence of a reference while its results are perturbed."""
+        return observe_perturbed(lambda plan: self._observe(cells, plan, limits), asked)
 
     def _zygote(self) -> Zygote:
         with self._starting:

@@ -168,6 +168,31 @@ class JudgedQuestion:
         return not self.public_failures.get(answer.name, {"": "there is none"})
 
 
+class _Reference:
+    """A reference's evidence with one seed; its sensitivity to rounding is measured once a verdict needs it.
+
+    Attributes:
+        last_used: the evidence by which the last answer was judged.
+    """
+
+    def __init__(self, trial: QuestionTrial, seed: int, evidence: Evidence) -> None:
+        self._trial, self._seed, self._evidence = trial, seed, evidence
+        self.last_used = evidence
+
+    def judge(self, seen: Evidence) -> dict[str, Verdict]:
+        """The verdicts on an answer."""
+        self.last_used = self._evidence
+        return judge(self._trial.rubric, seen, self._evidence, self._measured)
+
+    def _measured(self, _: Collection[str]) -> Evidence:
+        self.last_used = self._with_sensitivity
+        return self.last_used
+
+    @cached_property
+    def _with_sensitivity(self) -> Evidence:
+        return self._evidence.with_sensitivity(self._trial.perturbed_references(self._seed))
+
+
 @dataclass(frozen=True)
 class QuestionTrial:
     """The trial of a question with each seed; messages are those of the first.
@@ -249,9 +274,7 @@ class QuestionTrial:
         }
         answer = cells_of(self._notebooks[REFERENCE])
         expected = [
-            self.observers.submit_with_sensitivity(
-                answer, rubric.plan(seed, only=only, expected=True), REFERENCE_LIMITS
-            )
+            self.observers.submit(answer, rubric.plan(seed, only=only, expected=True), REFERENCE_LIMITS)
             for seed in self.seeds
         ]
         if len(self.seeds) == 1:  # a second seed shows which inputs no seed changes
@@ -266,19 +289,22 @@ class QuestionTrial:
         cells = cells_of(self._notebooks[name])
         return [self.observers.submit(cells, plan, limits) for plan in plans]
 
+    def perturbed_references(self, seed: int) -> list[Evidence]:
+        """The reference's evidence while its results are perturbed."""
+        asked = self.rubric.plan(seed, only=self.question.id, expected=True).without_pictures()
+        return self.observers.perturbed(cells_of(self._notebooks[REFERENCE]), asked, REFERENCE_LIMITS)
+
     def _judge(
         self, expected: Sequence[Evidence], seen: Mapping[str, Sequence[Future[Evidence]]]
     ) -> dict[str, tuple[JudgedAnswer, bool]]:
         """The outcome of each notebook by name, and whether another trial would find the same."""
         self._refuse_broken(expected[0])
         rubric, evidence = self.rubric, {n: [future.result() for future in of_n] for n, of_n in seen.items()}
-        verdicts = {
-            seed: {n: judge(rubric, of_n[index], reference) for n, of_n in evidence.items() if of_n[index:]}
-            for index, (seed, reference) in enumerate(zip(self.seeds, expected, strict=False))
-        }
+        references = [_Reference(self, *of_seed) for of_seed in zip(self.seeds, expected, strict=False)]
         judged = {}
         for name, observed in evidence.items():
-            first, *others = (JudgedAnswer(of_seed[name]) for of_seed in verdicts.values() if name in of_seed)
+            of_seeds = zip(observed, references, strict=False)
+            first, *others = (JudgedAnswer(reference.judge(seen)) for seen, reference in of_seeds)
             differing = {
                 seed: other.verdicts
                 for seed, other in zip(self.seeds[1:], others, strict=False)
@@ -286,7 +312,7 @@ class QuestionTrial:
             }
             complaints = self._about_contracts(first, expected, observed[0]) if name == REFERENCE else ()
             pictures = _pictures(rubric, observed[0])
-            kinds = _decisive_variations(rubric, observed[0], expected[0])
+            kinds = _decisive_variations(rubric, observed[0], references[0].last_used)
             answer = JudgedAnswer(first.verdicts, differing, pictures, tuple(complaints), kinds)
             had_enough = not any(of_seed.starved for of_seed in observed)
             judged[name] = answer, had_enough and answer.is_certain
