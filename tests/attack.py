@@ -105,7 +105,7 @@ class Attack:
         return None
 
     def sources(self, course: Course, places: Mapping[str, str]) -> list[str]:
-        """The assignment's code cells, solved as far as `SOLVED` says, with the attack in the place of one answer."""
+        """The code cells, solved as `SOLVED` says, with the attack in the place of one answer."""
         assignment = course.assignments[self.stem]
         cells = {cell: [cell] for cell in assignment.reference}
         for question in assignment.questions:

@@ -39,7 +39,7 @@ MOST_GROWTH = 128 << 20
 _SEED = 20_261_121
 _READ_BY_PEOPLE = {".html", ".md", ".csv"}
 HONEST = {"honest-ada": "01_leaves", "honest-bo": "05_inplace_reinit", "honest-cy": "01_leaves"}
-#: An honest student for every assignment: what the outside keeps of a reference is there before an attack comes.
+#: A student for every assignment, so that the outside keeps every reference before an attack comes.
 ALL_ASSIGNMENTS = HONEST | {
     f"honest-{stem}": stem for stem in COURSE.assignments if stem not in HONEST.values()
 }

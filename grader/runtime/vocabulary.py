@@ -115,7 +115,7 @@ def mark(tensor: Any) -> Any:
 
 
 def alive(at_most: int = 0) -> int:
-    """How many marked graphs are still alive. Where they are more than ``at_most``, garbage does not count."""
+    """How many marked graphs are alive. Where they are more than ``at_most``, garbage does not count."""
     if sum(node() is not None for node in _marks) > at_most:
         _collect()
     return sum(node() is not None for node in _marks)

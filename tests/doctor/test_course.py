@@ -31,7 +31,7 @@ def test_no_check_fails_its_reference(stem, zygote):
 
 @pytest.mark.parametrize("stem", COURSE.stems)
 def test_a_part_of_the_answers_is_judged_as_they_say(stem, shared_zygote, monkeypatch):
-    """Of some questions, the doctor complains of nothing but what the answers that are left out would show."""
+    """Of some questions, the doctor complains only of what the answers that are left out would show."""
     monkeypatch.setattr(doctor, "answers_of", lambda *where: answers_of(*where)[::PART])
     of_others = (
         "fails no wrong answer",
