@@ -115,6 +115,7 @@ class Cases:
         large: the names of the sizes that are large where memory is measured, in one more case.
         few_rows: whether it is also measured with a wide network and sizes as in other cases, where an answer
             that looks at a size learns nothing.
+        measured_with: levels by ``argument.factor`` with each of which memory is measured once more.
     """
 
     dtypes: Sequence[str] = CALL["all.dtype"].defaults
@@ -127,6 +128,7 @@ class Cases:
     cover: Sequence[str] | None = None
     large: Sequence[str] = ()
     few_rows: bool = False
+    measured_with: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -243,8 +245,9 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
             )
             together.append([*product(frozen, grads)])
     large: _Pair = ("all.sizes", "large"), ("all.dtype", "float64")
-    is_covered = all(level in factors[factor][1:] for factor, level in large)
-    rows = covered(factors, excluded, paired, together, [large] if is_covered else [])
+    also = [large] if all(level in factors[factor][1:] for factor, level in large) else []
+    also += [((MEMORY, "measured"), level) for level in cases.measured_with.items()]
+    rows = covered(factors, excluded, paired, together, also)
     met = {pair for row in rows for pair in row.items()}
     never_met = [f"{key}={k}" for key, kinds in factors.items() for k in kinds[1:] if (key, k) not in met]
     if never_met:
@@ -332,15 +335,16 @@ def _require_known_words(  # noqa: PLR0913, PLR0917 - the parts of a declaration
         ("arriving", cases.arriving, CALL["call.arriving"].levels),
         ("cover", cases.cover or (), factors),
         ("never", [factor for rule in cases.never for factor in rule], factors),
+        ("measured_with", cases.measured_with, factors),
         ("given", call.given or (), arguments),
         ("record", [word.rpartition(".")[0] for word in call.record if "." in word], arguments),
         ("record", [word.rpartition(".")[2] for word in call.record], RECORDED),
     ):
         require_known(f"{contract_of}, {name}", words, known)
-    for rule in cases.never:
+    for name, rule in [*(("never", rule) for rule in cases.never), ("measured_with", cases.measured_with)]:
         for factor, levels in rule.items():
             wanted = levels if isinstance(levels, tuple) else (levels,)
-            require_known(f"{contract_of}, never, {factor}", wanted, factors[factor])
+            require_known(f"{contract_of}, {name}, {factor}", wanted, factors[factor])
     for name, patterns in (
         ("ignore", rules.ignore),
         ("optional", rules.optional),

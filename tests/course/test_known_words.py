@@ -21,6 +21,8 @@ X = {"x": tensor("n k"), "model": network()}
         ({"cover": ["x.layuot"]}, "x.layout"),
         ({"never": [{"x.layuot": "part"}]}, "x.layout"),
         ({"never": [{"x.layout": "prat"}]}, "part"),
+        ({"measured_with": {"x.layuot": "part"}}, "x.layout"),
+        ({"measured_with": {"x.layout": "prat"}}, "part"),
         ({"given": ["modle"]}, "model"),
         ({"record": ["stepps"]}, "steps"),
         ({"record": ["modle.calls"]}, "model"),

@@ -488,7 +488,7 @@ def column_of_blocks(setup, kind):
     rate = 0.3 if kind("dropout") == "dropout" else 0.0
     hidden = setup.size("hidden")
     blocks = nn.ModuleList(Block(*widths[place : place + 2], hidden, rate) for place in range(number))
-    if kind("inside") == "measured, last wider":
+    if kind("inside") == "last wider":
         blocks[-1] = Block(*widths[number - 1 : number + 1], number * hidden, rate)
     modes = {"train": [], "some eval": blocks[1:2]}
     for block in modes.get(kind("train"), blocks):
@@ -522,17 +522,16 @@ forward_ckpt = contract(
             number=["four", "more"],
             widths=["differ", "equal"],
             dropout=["no", "dropout"],
-            train=["train", "some eval", "all eval", "measured, all eval"],
+            train=["train", "some eval", "all eval"],
             frozen=["no", "some", "first block"],
             grads=["none", "filled"],
-            inside=["alike", "measured, last wider"],
+            inside=["alike", "last wider"],
             words={
-                "measured, last wider": "has a last block that is much wider inside than the others",
+                "last wider": "has a last block that is much wider inside than the others",
                 "more": "has more than four blocks",
                 "equal": "is of one width",
                 "some eval": "has a block in eval mode",
                 "all eval": "is in eval mode",
-                "measured, all eval": "is in eval mode and large",
                 "some": "has a frozen parameter",
                 "first block": "has a frozen first block",
             },
@@ -552,6 +551,7 @@ forward_ckpt = contract(
         cover=["blocks.frozen", "blocks.dropout", "blocks.widths", "x.role"],
         large=["B"],
         few_rows=True,
+        measured_with={"blocks.train": "all eval", "blocks.inside": "last wider"},
     ),
     call=Call(gradients="backward", record=["half"], plain=plain_loop),
     rules=Rules(ignore=["*:version"], full_precision=True),
