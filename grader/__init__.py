@@ -18,62 +18,40 @@ from importlib import import_module  # noqa: TID251 - of the names in the table 
 from typing import TYPE_CHECKING
 
 from grader import signals
-from grader.version import __version__
+from grader.version import __version__ as __version__
 
 if signals.is_the_command():  # before everything else is imported, so that Ctrl-C is quiet meanwhile
     signals.arm()
 
 if TYPE_CHECKING:
-    from grader.contracts.assertions import (
-        assert_memory,
-        assert_no_side_effects,
-        assert_same_gradients,
-        assert_same_object,
-        assert_same_raised,
-        assert_same_values,
-    )
-    from grader.contracts.cases import Rules
-    from grader.contracts.check import cases, points, raised
-    from grader.contracts.comparison import assert_close, is_close
-    from grader.course.contract import Call, Cases, contract
-    from grader.course.kinds import data, inputs, network, number, optimizer, own, pairs, target, tensor
-    from grader.course.worker_code import picture
-    from grader.student.xray import xray
+    from grader.contracts.assertions import assert_memory as assert_memory
+    from grader.contracts.assertions import assert_no_side_effects as assert_no_side_effects
+    from grader.contracts.assertions import assert_same_gradients as assert_same_gradients
+    from grader.contracts.assertions import assert_same_object as assert_same_object
+    from grader.contracts.assertions import assert_same_raised as assert_same_raised
+    from grader.contracts.assertions import assert_same_values as assert_same_values
+    from grader.contracts.cases import Rules as Rules
+    from grader.contracts.check import cases as cases
+    from grader.contracts.check import points as points
+    from grader.contracts.check import raised as raised
+    from grader.contracts.comparison import assert_close as assert_close
+    from grader.contracts.comparison import is_close as is_close
+    from grader.course.contract import Call as Call
+    from grader.course.contract import Cases as Cases
+    from grader.course.contract import contract as contract
+    from grader.course.kinds import data as data
+    from grader.course.kinds import inputs as inputs
+    from grader.course.kinds import network as network
+    from grader.course.kinds import number as number
+    from grader.course.kinds import optimizer as optimizer
+    from grader.course.kinds import own as own
+    from grader.course.kinds import pairs as pairs
+    from grader.course.kinds import target as target
+    from grader.course.kinds import tensor as tensor
+    from grader.course.worker_code import picture as picture
+    from grader.student.xray import xray as xray
 
-__all__ = [
-    "Call",
-    "Cases",
-    "Rules",
-    "__version__",
-    "assert_close",
-    "assert_memory",
-    "assert_no_side_effects",
-    "assert_same_gradients",
-    "assert_same_object",
-    "assert_same_raised",
-    "assert_same_values",
-    "cases",
-    "contract",
-    "data",
-    "inputs",
-    "is_close",
-    "network",
-    "number",
-    "optimizer",
-    "own",
-    "pairs",
-    "picture",
-    "points",
-    "raised",
-    "target",
-    "tensor",
-    "xray",
-]
-
-if "ipykernel" in sys.modules:  # `from grader import *` in a notebook
-    __all__[:] = ["check", "check_all", "hint", "xray"]
-
-#: The module of each name above.
+#: The module of each name.
 _HOMES = {
     **dict.fromkeys(
         (
@@ -99,6 +77,10 @@ _HOMES = {
     # In a notebook `import grader` takes the name of the notebook's own `grader`, whose calls these are.
     **dict.fromkeys(("check", "check_all", "hint"), "grader.notebook"),
 }
+
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604 - the keys are strings
+if "ipykernel" in sys.modules:  # `from grader import *` in a notebook
+    __all__ = ["check", "check_all", "hint", "xray"]
 
 
 def __getattr__(name: str) -> object:
