@@ -75,7 +75,7 @@ class Gains(nn.Module):
 def callable_around(setup, kind):
     """What is handed over as the trunk: the network, or something around it."""
     trunk = setup["trunk"]
-    if kind("of") in {"gains", "measured gains"}:
+    if kind("of") == "gains":
         return Gains(trunk, setup.size("n") * setup.size("hidden"), setup.dtype)
     around = {"a function": trunk.__call__, "a number": lambda x: trunk(x).square().sum()}
     return around.get(kind("of"), trunk)
@@ -119,12 +119,11 @@ backward_both = contract(
         ),
         "t": own(
             callable_around,
-            of=["a module", "a function", "a number", "gains", "measured gains"],
+            of=["a module", "a function", "a number", "gains"],
             words={
                 "a function": "comes of a function that is no module",
                 "a number": "has no dimensions",
                 "gains": "is multiplied by gains, which are computed from a parameter alone",
-                "measured gains": "is multiplied by many gains, which are computed from a parameter alone",
             },
         ),
     },
@@ -135,6 +134,7 @@ backward_both = contract(
         cover=[],
         large=["n"],
         few_rows=True,
+        measured_with={"t.of": "gains"},
     ),
     call=Call(
         given=["trunk", "x"],
