@@ -1,7 +1,7 @@
-"""Writes docs/claims.md: `python docs/claims.py`.
+"""Write docs/claims.md: `python docs/claims.py`.
 
-The claims are the functions s3_4 of tests/claims/: a docstring says what is claimed, then what is true of it.
-A notebook teaches a claim where its master has a text tagged `claim S3.4`.
+Each claim is a function such as s3_4 in tests/claims/; its docstring states the claim, then the truth. A notebook
+teaches a claim in a text that its source tags `claim S3.4`.
 """
 
 import ast
@@ -21,17 +21,17 @@ _ID = re.compile(r"s(\d)_(\d+)")
 _TRUTH = re.compile(rf"({'|'.join(VERDICTS)}): (.+)", re.IGNORECASE)
 _INTRODUCTION = """# Claims about PyTorch
 
-Five texts about autograd, from blogs and forums, make the claims S0 to S4. The claims S5 are half-truths
-that the notebooks themselves once told. Each claim is a test in `tests/claims/`, which runs what torch
-really does. If a release of torch does something else, the test fails.
+This page lists claims about autograd, what torch really does, and which notebook teaches it. The claims S0 to S4 come from
+five texts in blogs and forums; the claims S5 are half-truths from earlier versions of these notebooks. Each claim is a
+test in `tests/claims/`, which fails if a release of torch behaves differently.
 
-`python docs/claims.py` writes this page, from the docstrings of these tests and from the tags of the masters.
+`python docs/claims.py` writes this page from the docstrings of the tests and from tags in the notebook sources.
 """
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What a text claims, and what is true of it."""
+    """A claim of a text, and the truth about it."""
 
     id: str
     text: str
@@ -40,7 +40,7 @@ class Claim:
 
 
 def claims_by_text(folder: Path) -> dict[str, list[Claim]]:
-    """The claims of each text, by what the text is about, in the order of their ids."""
+    """Return the claims of each text by its subject, in the order of their ids."""
     texts: dict[str, list[Claim]] = {}
     for path in folder.glob("*.py"):
         module = ast.parse(path.read_text(encoding="utf-8"))
@@ -57,14 +57,14 @@ def _claims(module: ast.Module) -> Iterator[Claim]:
             truth = _TRUTH.fullmatch(told[1]) if len(told) == 2 else None
             if truth is None:
                 raise ValueError(
-                    f"{identity}: say in the docstring what is claimed, and then, behind an empty line,"
+                    f"{identity}: state the claim in the docstring, and after an empty line the truth:"
                     " `Holds: ...`, `Incomplete: ...`, `Wrong: ...` or `Outdated: ...`."
                 )
             yield Claim(identity, told[0], truth[1].lower(), truth[2])
 
 
 def places(assignments: Iterator[Assignment]) -> Mapping[str, list[str]]:
-    """Where each claim is taught: the notebook, and the nearest heading at or above the tagged text."""
+    """Return where each claim is taught: the notebook, and the nearest heading at or above the tagged text."""
     found: dict[str, list[str]] = defaultdict(list)
     for assignment in assignments:
         section = "the beginning"
@@ -72,8 +72,8 @@ def places(assignments: Iterator[Assignment]) -> Mapping[str, list[str]]:
             headings = re.findall(r"(?m)^## (.+)", cell.source) if cell.role in {"prose", "task"} else []
             if cell.claims and headings and not cell.source.startswith("## "):
                 raise ValueError(
-                    f"{assignment.path}, line {cell.line}: a text that teaches claims has a heading within;"
-                    " make two cells of it."
+                    f"{assignment.path}, line {cell.line}: a text that teaches claims must not contain a"
+                    " heading: split the cell there."
                 )
             section = headings[-1] if headings else section
             place = f"[{assignment.stem}](../assignments/{assignment.stem}.ipynb): {section}"
@@ -84,7 +84,7 @@ def places(assignments: Iterator[Assignment]) -> Mapping[str, list[str]]:
 
 
 def page(root: Path) -> str:
-    """The page as the claims and the masters of a course have it now."""
+    """Return the page for the current claims and notebook sources of a course."""
     texts = claims_by_text(root / "tests" / "claims")
     taught = places(read_assignment(master) for master in sorted(root.glob(MASTER.format("[0-9][0-9]_*"))))
     verdicts = Counter(claim.verdict for claims in texts.values() for claim in claims)
@@ -93,7 +93,7 @@ def page(root: Path) -> str:
     parts = [_INTRODUCTION, f"There are {verdicts.total()} claims: {verdicts[hold]} hold, {counted}.\n"]
     for about, claims in texts.items():
         rows = "".join(_row(claim, taught.get(claim.id, [])) for claim in claims)
-        head = "| | what is claimed | | what torch does | where it is taught |\n|---|---|---|---|---|\n"
+        head = "| | claim | verdict | what torch does | taught in |\n|---|---|---|---|---|\n"
         parts.append(f"## {about}\n\n{head}{rows}")
     return "\n".join(parts)
 

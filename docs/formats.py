@@ -1,4 +1,4 @@
-"""Writes the tables of systems and of exports in docs/instructors.md, from their modules."""
+"""Write the tables of systems and of exports in docs/instructors.md, from their modules."""
 
 import re
 from pathlib import Path
@@ -9,12 +9,12 @@ from grader.integrations.export import formats
 PAGE = Path(__file__).parent / "instructors.md"
 _FORMATS = re.compile(r"^\| format \|.*\n(?:\|.*\n)+", re.MULTILINE)
 _SYSTEMS = re.compile(
-    r"(?<=^\| the source \| student \| note \|\n\|---\|---\|---\|\n)(?:\|.*\n)*?(?=\| Clones:)", re.MULTILINE
+    r"(?<=^\| source \| student \| notes \|\n\|---\|---\|---\|\n)(?:\|.*\n)*?(?=\| Clones:)", re.MULTILINE
 )
 
 
 def with_tables(page: str) -> str:
-    """The page with the tables as they are now."""
+    """Return the page with current tables."""
     page = _FORMATS.sub(lambda _: f"{formats.table()}\n", page, count=1)
     return _SYSTEMS.sub(lambda _: systems.table(), page, count=1)
 

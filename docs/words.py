@@ -1,7 +1,7 @@
-"""Writes the tables of words in docs/authoring.md: `python docs/words.py`.
+"""Write the tables of words in docs/authoring.md: `python docs/words.py`.
 
-The words of @inside functions stand in grader/inside.pyi, those of a check or a contract in the docstrings
-of what `grader` offers, and the kinds of an argument in what its word makes.
+The words of @inside functions come from grader/inside.pyi, those of a check or a contract from docstrings of
+`grader`, and the levels of an argument from the object that its word returns.
 """
 
 import ast
@@ -16,7 +16,7 @@ from grader.course.kinds import Kinds
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "authoring.md"
 STUB = ROOT / "grader" / "inside.pyi"
-#: The words for what may come in, each with an argument that it makes.
+#: The words for arguments of a function, each with an argument that it makes.
 MADE: dict[str, Kinds] = {
     "tensor": grader.tensor("n k"),
     "data": grader.data("n k"),
@@ -27,7 +27,7 @@ MADE: dict[str, Kinds] = {
     "pairs": grader.pairs(),
     "target": grader.target("x"),
 }
-#: The three groups of what a contract says besides its arguments.
+#: The three groups of a contract's options.
 GROUPS = ("Cases", "Call", "Rules")
 OF_A_CONTRACT = {"contract", "own", *MADE, *GROUPS}
 _BLIND = "Does not see: "
@@ -35,8 +35,8 @@ _USAGE = re.compile(r"`[^`]+`(?:, `[^`]+`)*: ")
 
 
 def words_inside(stub: str) -> Iterator[tuple[str, str]]:
-    """The usages of the words inside, what each gives, and behind the last of a word what it does not see."""
-    yield "`torch nn F math`", "the real ones"
+    """Yield each usage of a word inside and its result; after a word's last usage, also what it does not see."""
+    yield "`torch nn F math`", "the real modules"
     for node in ast.parse(stub).body:
         if isinstance(node, ast.FunctionDef):
             paragraphs = [" ".join(one.split()) for one in (ast.get_docstring(node) or "").split("\n\n")]
@@ -48,7 +48,7 @@ def words_inside(stub: str) -> Iterator[tuple[str, str]]:
 
 
 def words_outside() -> Iterator[tuple[str, str]]:
-    """The words of a check with their arguments, and the first sentence about each."""
+    """Yield the words of a check with their arguments, and the first sentence about each."""
     for name in sorted(set(grader.__all__) - {"__version__", "xray", *OF_A_CONTRACT}):
         word = getattr(grader, name)
         first, _, _ = (inspect.getdoc(word) or "").partition("\n\n")
@@ -57,11 +57,11 @@ def words_outside() -> Iterator[tuple[str, str]]:
 
 
 def words_of_a_contract() -> Iterator[tuple[str, str]]:
-    """The words for arguments with their factors and kinds, and the word that puts them together."""
+    """Yield the words of a contract and, for those that make arguments, their factors and levels."""
     about, _, _ = (inspect.getdoc(grader.contract) or "").partition("\n\n")
     yield (
         "`contract(function, arguments, cases=, call=, rules=)`",
-        f"{about.rstrip('.')}; an editor shows what each argument says",
+        f"{about.rstrip('.')}; an editor shows all arguments",
     )
     for name in GROUPS:
         group = getattr(grader, name)
@@ -82,7 +82,7 @@ def words_of_a_contract() -> Iterator[tuple[str, str]]:
 
 
 def _arguments(word: object) -> Iterator[str]:
-    """What a word is given, as an author writes it; behind what may be left out stands a sign of equality."""
+    """Yield a word's arguments as an author writes them; optional ones end in an equals sign."""
     for name, one in inspect.signature(word).parameters.items():  # type: ignore[arg-type]
         if one.kind is one.VAR_POSITIONAL:
             yield f"*{name}"
@@ -93,10 +93,10 @@ def _arguments(word: object) -> Iterator[str]:
 
 
 def with_tables(page: str) -> str:
-    """The page with all tables as they are now."""
+    """Return the page with current tables."""
     tables = {
-        "words of `grader.inside`": ("gives", words_inside(STUB.read_text(encoding="utf-8"))),
-        "words of a contract": ("says", words_of_a_contract()),
+        "words of `grader.inside`": ("returns", words_inside(STUB.read_text(encoding="utf-8"))),
+        "words of a contract": ("declares", words_of_a_contract()),
         "words of `grader`": ("does", words_outside()),
     }
     for title, (column, rows) in tables.items():

@@ -174,10 +174,10 @@ def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
             complaints += len(report.complaints)
             print_examination(console, report, verbose=verbose)
     if complaints:
-        more = f"{complaints} complaints. Mend them from the top; the first often causes the others."
+        more = f"{complaints} complaints. Fix them in order; the first often causes the others."
         click.echo("1 complaint." if complaints == 1 else more)
         sys.exit(1)
-    click.echo(f"The course agrees with itself, with {seeds} seed{'s' if seeds > 1 else ''}.")
+    click.echo(f"The course is consistent ({seeds} seed{'s' if seeds > 1 else ''}).")
 
 
 def _try_mutants(assignments: tuple[str, ...], question: str | None, jobs: int) -> None:

@@ -93,29 +93,29 @@ class Contract(WorkerCode):
 
 @dataclass(frozen=True)
 class Cases:
-    """Which cases a contract has.
+    """The cases of a contract.
 
     Attributes:
         dtypes: of all floating-point tensors.
-        sizes: ``differ``, and ``equal`` where all sizes may be the same number, and ``large`` where two of
-            them give two thousand entries, for what is right on small tensors only; that is tried alone.
-        modes: ``on``, and ``off`` where it may be called under no_grad, or ``only modes`` where such a call
-            may come to nothing, and has to leave torch's modes as they are all the same.
-        sequences: ``first``, ``other`` (a second call with other things, while the first result lives),
-            ``same`` (with the same things), ``other data`` (with the same networks, optimizers and lists of
-            parameters), ``changed`` (the same, and their values have changed), ``changed x`` (only
-            those of the argument x).
-        between: further call sequences: by their phrase, ``@inside`` functions of ``(setup, earlier)`` that
-            run between two calls.
-        arriving: the gradient that ``backward()`` gets: ``typical`` random numbers, and ``huge`` ones or
-            those ``of a mean`` where its size must not matter.
+        sizes: ``differ``; ``equal`` allows equal sizes; ``large`` adds one case with two thousand entries,
+            for answers that are right only on small tensors.
+        modes: ``on``; ``off`` allows calls under no_grad; ``only modes`` allows them without a useful result,
+            but torch's modes must be unchanged afterwards.
+        sequences: ``first``; ``other``, a second call with other objects, while the first result lives;
+            ``same``, with the same objects; ``other data``, with the same networks, optimizers and lists of
+            parameters; ``changed``, with the same objects, whose values have changed; ``changed x``, where
+            only those of the argument x have changed.
+        between: more call sequences: by their phrase, ``@inside`` functions of ``(setup, earlier)`` that run
+            between two calls.
+        arriving: the gradient that ``backward()`` gets: ``typical`` random numbers; ``huge`` ones, or those
+            ``of a mean``, if its size must not matter.
         never: combinations that the task excludes: levels by ``argument.factor``.
-        cover: patterns of factors of which every two levels meet; the others are tried alone. Without it,
-            most of a network's factors are tried alone.
-        large: the names of the sizes that are large where memory is measured, in one more case.
-        few_rows: whether it is also measured with a wide network and sizes as in other cases, where an answer
-            that looks at a size learns nothing.
-        measured_with: levels by ``argument.factor`` with each of which memory is measured once more.
+        cover: patterns of factors of which every two levels must meet; the others are tried alone. By
+            default, most of a network's factors are tried alone.
+        large: the names of the sizes that are large in the extra case that measures memory.
+        few_rows: whether memory is also measured with a wide network and usual sizes, so that an answer
+            cannot recognize the case by its sizes.
+        measured_with: levels by ``argument.factor``; memory is measured once more with each.
     """
 
     dtypes: Sequence[str] = CALL["all.dtype"].defaults
@@ -133,28 +133,27 @@ class Cases:
 
 @dataclass(frozen=True)
 class Call:
-    """How the function is called, and what is recorded.
+    """How a contract calls the function, and what it records.
 
     Attributes:
-        given: the arguments of the call in order; all of them where nothing is said.
-        how: an ``@inside`` function of ``(function, setup)`` that calls it another way.
-        returns: whether the result is looked at.
-        gradients: of which loss there are gradients: of the whole result, by ``torch.autograd.grad`` or (with
-            ``backward``) by ``backward()``; of each entry; or of none.
-        then: an ``@inside`` function of ``(setup, result)`` that returns facts about the result's use; in a
-            dict, what the word `gradients` gives is judged as such under its name, and has to be an error
-            where the reference's is.
-        mistakes: an ``@inside`` function of ``setup`` that returns common mistakes of the typical case, by a
-            name that fits behind "it is".
-        record: what networks do during the call: ``calls`` (of a copy, too), ``recorded``, ``given``;
-            ``entered`` for the most rows of a call, ``graphs`` for the most graphs of earlier calls that are
-            alive at a call (``graphs+1`` where another one does no harm), and ``graphs left`` (each of all
-            networks, or ``model.calls`` of one); ``warnings``;
-            ``steps`` for the ``.grad`` of all that an optimizer holds at each of its steps. Where memory is
-            measured, the bytes that are held: ``left`` by the call, at the ``peak`` of the networks'
-            forwards, or ``peak+1`` where those of one forward more do no harm; ``half`` for less than half
-            of what `plain` leaves.
-        plain: an ``@inside`` function of ``setup`` that returns the same in the way that keeps all.
+        given: the arguments of the call in order; by default, all of them.
+        how: an ``@inside`` function of ``(function, setup)`` that calls it in another way.
+        returns: ``nothing`` ignores the result.
+        gradients: the loss to backpropagate: the whole result, with ``torch.autograd.grad`` (``all``) or
+            ``backward()`` (``backward``); each entry (``each``); or none.
+        then: an ``@inside`` function of ``(setup, result)`` that observes the use of the result. In a dict,
+            results of `gradients` are judged as gradients, by their names, and must be an error if the
+            reference's is.
+        mistakes: an ``@inside`` function of ``setup`` that returns common mistakes of the typical case, by
+            names that complete "it is".
+        record: observations of networks during the call, of all networks or of one (``model.calls``):
+            ``calls`` (also of a copy), ``recorded``, ``given``; ``entered``, the most rows of a call;
+            ``graphs``, the most graphs of earlier calls alive at a call (``graphs+1`` allows one more); and
+            ``graphs left``. Also ``warnings``, and ``steps``, the ``.grad`` of everything that an optimizer
+            updates in each step. In the case that measures memory, the bytes that stay alive: ``left`` after
+            the call, at the ``peak`` of the networks' forwards (``peak+1`` allows one more forward), or
+            ``half``, less than half of what `plain` leaves.
+        plain: an ``@inside`` function of ``setup`` that computes the same and keeps everything alive.
     """
 
     given: Sequence[str] | None = None
@@ -186,15 +185,15 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
     rules: Rules = _NO_RULES,
     seconds: float = CONTRACT_SECONDS,
 ) -> Any:
-    """Declare what may come in; a fixture that the checks of a contract take.
+    """Declare a function's inputs; return a fixture that the checks of the contract take.
 
     Args:
         function: the student's function.
-        arguments: the levels of each, in the order in which they are made. What is not `given` is made, too.
-        name: of the fixture; the function's where there is none.
+        arguments: the levels of each, in the order in which they are made, also of those not in `given`.
+        name: of the fixture; by default, the function's.
         cases: which cases there are.
         call: how the function is called, and what is recorded.
-        rules: what is up to the answer.
+        rules: what the answer may choose.
 
     Raises:
         CourseError: a word is not known, the typical case is excluded, or a function cannot travel.

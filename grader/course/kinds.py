@@ -171,12 +171,12 @@ def tensor(  # noqa: PLR0913 - the factors of a tensor
 
 
 def data(*shapes: str, **options: Any) -> Kinds:
-    """A tensor that is plain data, contiguous or not."""
+    """A tensor that doesn't require grad, contiguous or not."""
     return tensor(*shapes, **{"roles": ("plain",), "layouts": ("contiguous", "gaps"), **options})
 
 
 def number(*values: float | tuple[float, float], says: str = "") -> Kinds:
-    """A number: each value is a kind, the ordinary one first; of two bounds it is drawn between them."""
+    """A number: each value is a level, the typical one first; a pair is the bounds of a random number."""
     return Kinds("number", {"value": values}, says=says)
 
 
@@ -190,7 +190,7 @@ def network(  # noqa: PLR0913 - what a network may be
     says: str = "",
     **factors: Sequence[str],
 ) -> Kinds:
-    """A network of every kind, from (..., inputs) to (..., outputs).
+    """A network from (..., inputs) to (..., outputs).
 
     Args:
         inputs: a word for a size, or ``"*x"`` for the last size of the argument x.
@@ -225,7 +225,7 @@ def optimizer(
     state: Sequence[str] | None = None,
     says: str = "",
 ) -> Kinds:
-    """An optimizer of the parameters of the named arguments; of the last it may hold some only (`holds`).
+    """An optimizer of the named arguments' parameters; of the last, it may update only some (`holds`).
 
     Raises:
         CourseError: there is no such level.
@@ -236,7 +236,7 @@ def optimizer(
 
 
 def inputs(width: str = "in", *, lists: Sequence[str] | None = None, says: str = "") -> Kinds:
-    """A list of inputs of a network.
+    """A list of a network's inputs.
 
     Raises:
         CourseError: there is no such level.
@@ -255,7 +255,7 @@ def pairs(  # noqa: PLR0913 - the factors of a list of batches
     xs: Sequence[str] | None = None,
     says: str = "",
 ) -> Kinds:
-    """A list of batches (x, y) for a network; the first or the last may be the caller's error.
+    """A list of batches (x, y) for a network; the first or the last may be invalid (`faults`).
 
     The first x may be a leaf that ``requires grad``.
 
@@ -277,7 +277,7 @@ def target(
     values: Sequence[str | Function] | None = None,
     says: str = "",
 ) -> Kinds:
-    """A tensor that doesn't require grad, in the shape of what the network `of` returns for `like`.
+    """A tensor that doesn't require grad, in the shape of the result of network `of` for `like`.
 
     Raises:
         CourseError: there is no such level of `values`.
@@ -296,7 +296,7 @@ def own(
     says: str = "",
     **factors: Sequence[Any],
 ) -> Kinds:
-    """Whatever an ``@inside`` function makes of the setup and of the kinds of its factors.
+    """Any object that an ``@inside`` function makes from the setup and the levels of its factors.
 
     Args:
         make: called with ``(setup, kind)``. ``setup["x"]`` is an argument that was made before,

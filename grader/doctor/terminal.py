@@ -1,7 +1,7 @@
 """What a terminal shows of the doctor: complaints, kill matrices, mutants that survive, and its progress.
 
-A kill matrix shows the wrong answers that each check fails. A row without a cross is a wrong answer that no
-check finds. A column whose crosses never stand alone in their rows is a check that is not needed. ``!`` is a
+A kill matrix shows the known-wrong answers that each check fails. A row without a cross is one that no check
+finds. A column whose crosses never stand alone in their rows is a check that is not needed. ``!`` is a
 check that failed without judging, because the answer stopped before; it does not justify the check.
 """
 
@@ -23,13 +23,13 @@ _REMOVED = "- "  # before a line that an edit removes
 
 def print_examination(console: Console, report: AssignmentReport, *, verbose: bool) -> None:
     """Print what the doctor found of an assignment."""
-    counts = f": {len(report.kills)} checks, {report.accepted} accepted and {len(report.wrong)} wrong answers"
+    counts = f": {len(report.kills)} checks, {report.accepted} known-correct and {len(report.wrong)} known-wrong answers"
     console.print(f"[bold]{escape(report.stem)}[/]{counts if report.kills else ''}", highlight=False)
     checks = list(report.kills)
     if verbose and report.wrong:
         for matrix in kill_matrices(report.wrong, checks):
             _print(console, f"\n{matrix}")
-        table, last = Table("", "wrong answer", "check", "is told", box=None), ("", "")
+        table, last = Table("", "known-wrong answer", "check", "message", box=None), ("", "")
         for question, name, columns, message in answer_messages(report.wrong, checks):
             heads = ("", "") if (question, name) == last else (question, name)
             table.add_row(*heads, columns, escape(message))
@@ -39,16 +39,16 @@ def print_examination(console: Console, report: AssignmentReport, *, verbose: bo
             passing = [answer.name for answer in wrong if answer.public]
             if passing:
                 names = ", ".join(passing)
-                _print(console, f"The public check of {question} passes {len(passing)} wrong: {names}.\n")
+                _print(console, f"The public check of {question} passes known-wrong answers: {names}.\n")
     for question, kinds in report.idle_kinds.items() if verbose else ():
-        _print(console, f"No wrong answer to {question} needs {', '.join(kinds)}.\n")
+        _print(console, f"No known-wrong answer to {question} needs these levels: {', '.join(kinds)}.\n")
     for complaint in report.complaints:
         _print(console, f"  ✗ {complaint}")
     if report.written:
-        _print(console, f"  wrote what becomes of {len(report.written)} answers: {', '.join(report.written)}")
+        _print(console, f"  recorded the outcomes of {len(report.written)} answers: {', '.join(report.written)}")
     if report.todos:
         more = f", and {len(report.todos) - 1} more" if len(report.todos) > 1 else ""
-        _print(console, f"  What says TODO was left out: {report.todos[0]}{more}")
+        _print(console, f"  ignored, because it says TODO: {report.todos[0]}{more}")
 
 
 def _print(console: Console, text: str) -> None:

@@ -127,7 +127,7 @@ def test_a_place_is_the_nearest_heading_above(tmp_path):
 def test_a_text_with_a_heading_within_has_no_place(tmp_path):
     """It would be unclear to which of two sections it belongs."""
     text = '\n\n# %% [markdown] tags=["claim S3.4"]\n# Told.\n#\n# ## A section\n'
-    with pytest.raises(ValueError, match="make two cells of it"):
+    with pytest.raises(ValueError, match="split the cell"):
         places_in(tmp_path, text)
 
 

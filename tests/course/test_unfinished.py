@@ -186,7 +186,7 @@ def test_the_doctor_examines_a_question_beside_one_to_be_written(root, shared_zy
     write_new(root, STEM, ["third"])
     run = CliRunner().invoke(main, ["doctor", "-v", "--assignment", STEM, "--question", "q2"])
     assert "       ✗ ·  computed\n       · ✗  plain\n" in run.output, run.output
-    assert f"What says TODO was left out: {todos_of(root, STEM)[0]}" in " ".join(run.output.split())
+    assert f"ignored, because it says TODO: {todos_of(root, STEM)[0]}" in " ".join(run.output.split())
     assert run.exit_code == 0, run.output
 
 

@@ -166,8 +166,8 @@ def _canvas_scores(
 FORMAT = Format(
     "canvas",
     _write,
-    help="`canvas.csv`: your exported gradebook with its columns filled, and every other cell unchanged",
-    gradebook="the gradebook that you exported there, as CSV",
+    help="`canvas.csv`: your exported gradebook with the scores filled in, and all other cells unchanged",
+    gradebook="the gradebook that you exported from Canvas, as CSV",
     needs_gradebook=True,
-    columns="the heading, title or number of a column that is not titled as the assignment",
+    columns="the column's heading, title or number, unless it is named like the assignment",
 )

@@ -299,11 +299,10 @@ def _common_factor(export: Export, stem: str, results: Sequence[Result]) -> int:
 FORMAT = Format(
     "classroom50",
     _write,
-    help="`scores.json`: a classroom's own, with each result as an override\n"
-    "without it, `<student>/<assignment>/result.json`",
-    advice="Collection keeps overrides; all else in the file is unchanged. Scores there are whole numbers:"
-    " where points are not, all points of an assignment are multiplied by the same factor, and you are told."
-    " [`classroom50.md`](classroom50.md) has every step.",
-    gradebook="the scores.json of the classroom, in a clone of the repository classroom50",
-    columns="the slug of an assignment that has another name there",
+    help="`scores.json`: the classroom's file, with each result as an override\n"
+    "without that file, `<student>/<assignment>/result.json`",
+    advice="Everything else in the file is unchanged. Classroom 50 needs whole numbers, so `export` may"
+    " multiply all points of an assignment, and says so. See [`classroom50.md`](classroom50.md).",
+    gradebook="the classroom's scores.json, in a clone of the repository classroom50",
+    columns="the slug of an assignment that has a different name there",
 )

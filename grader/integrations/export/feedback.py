@@ -122,7 +122,7 @@ FORMAT = Format(
     help="`<repository>/<assignment>.html` and `.md`, for each clone\n"
     "`<assignment>-canvas.zip`, for submissions collected from Canvas\n"
     "`<assignment>-moodle.zip`, for submissions collected from Moodle",
-    advice="Push what belongs to a repository there. Canvas takes its zip by *Upload Submissions*; students"
-    " get a notebook with their feedback, as Canvas keeps the submitted file's name. Moodle takes its zip by"
-    " *Upload multiple feedback files in a zip*, if the assignment has *feedback files* switched on.",
+    advice="Push each repository's files to it. In Canvas choose *Upload Submissions*: students get their"
+    " feedback as a notebook, because Canvas keeps the submitted file's name. In Moodle switch on *feedback"
+    " files* for the assignment, and choose *Upload multiple feedback files in a zip*.",
 )

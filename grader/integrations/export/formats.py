@@ -1,4 +1,4 @@
-"""The formats that there are, and ``write_export``, which writes one of them."""
+"""List the export formats, and write one of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def all_formats() -> Mapping[str, Format]:
 
 def table() -> str:
     """The formats as a table in Markdown, for the documentation."""
-    lines = ["| format | writes | say |", "|---|---|---|"]
+    lines = ["| format | writes | options |", "|---|---|---|"]
     for form in all_formats().values():
         named = f"`--gradebook`: {form.gradebook}{'' if form.needs_gradebook else ', if you have it'}"
         options = [named] if form.gradebook else []

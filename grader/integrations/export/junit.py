@@ -74,4 +74,4 @@ def _xml(text: str) -> str:
     return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", plain_text(text))
 
 
-FORMAT = Format("junit", _write, help="`<assignment>.xml`: a suite is a student, a case is a check")
+FORMAT = Format("junit", _write, help="`<assignment>.xml`: a test suite per student, a test case per check")

@@ -38,5 +38,5 @@ def _write(export: Export) -> None:
 FORMAT = Format(
     "wide",
     _write,
-    help="`grades.csv`: a row for each student, a column for each assignment, total and percent",
+    help="`grades.csv`: a row per student, a column per assignment, total and percent",
 )

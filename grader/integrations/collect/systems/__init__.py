@@ -49,8 +49,8 @@ def list_submissions(source: Source, context: Context) -> Listing:
         known = "; ".join(f"{system.title}: {system.pattern}" for system in all_systems())
         raise GraderError(
             f"{listed}: not in a student's folder, and not named as any known system does ({known})."
-            " Put each into a folder with the student's name, or say"
-            ' --prefix "" if the files have the students\' names.'
+            " Put each into a folder with the student's name, or add"
+            ' --prefix "" if the files are named after students.'
         )
     return by_folders(source, context)
 
@@ -99,7 +99,7 @@ def _wrapper(source: Source, context: Context) -> Parts:
         for system in all_systems():
             if all(system.parse(name, context) for name in inner):
                 raise GraderError(
-                    f"{terminal_text(top)} holds what {system.title} hands out, and is no student:"
+                    f"{terminal_text(top)} is not a student's folder, but a download from {system.title}:"
                     " collect that folder."
                 )
         return ()
@@ -107,9 +107,9 @@ def _wrapper(source: Source, context: Context) -> Parts:
         return ()
     if context.prefixes is None:
         raise GraderError(
-            f"everything lies in {terminal_text(top)}, which a student may have packed. If the folders in it"
-            ' are the students, say so by --prefix "" (or --prefix TEXT, if their names begin with that);'
-            " if it is one student's work, unpack it, and collect the folder that holds it."
+            f"everything is in {terminal_text(top)}, which a student may have packed. If it contains a folder"
+            ' per student, add --prefix "" (or --prefix TEXT, if their names begin with TEXT);'
+            " if it is one student's work, unpack it, and collect the folder that contains it."
         )
     return (top,)
 
@@ -123,7 +123,7 @@ def _by_names(system: System, source: Source, named: Mapping[str, Named], contex
     if others := sorted(source.tops - named.keys()):
         listed = terminal_text(", ".join(some(others, MOST_NAMED)))
         raise GraderError(
-            f"{system.title} names what it hands out {system.pattern}, but not: {listed}. Remove"
+            f"these names don't match {system.title}'s pattern {system.pattern}: {listed}. Remove"
             f" {'it' if len(others) == 1 else 'them'} from the source, and collect again."
         )
     system.check(named, context)

@@ -38,6 +38,6 @@ SYSTEM = System(
     title='GitHub\'s "Download ZIP"',
     pattern="<repository>-main or <repository>-master",
     example=("leaves-ada-main/01_leaves.ipynb", "ada"),
-    about="with `--prefix leaves`. Unpack the zips beside each other",
+    about="Add `--prefix leaves`. Unpack the zips into one folder",
     read=read,
 )

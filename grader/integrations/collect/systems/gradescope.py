@@ -131,7 +131,7 @@ SYSTEM = System(
     title="Gradescope",
     pattern="submission_<number>/<file>, beside submission_metadata.yml",
     example=("submission_123/01_leaves.ipynb", "Ada Lovelace"),
-    about="the metadata say whose it is, and when it was submitted. A group's notebook counts for each"
-    " member. The source is the folder that holds the metadata, or the zip",
+    about="The metadata name the student and the time. A group's notebook counts for each member. The source"
+    " is the zip, or the folder with the metadata",
     read=read,
 )
