@@ -1,7 +1,7 @@
 """Write docs/claims.md: `python docs/claims.py`.
 
-Each claim is a function such as s3_4 in tests/claims/; its docstring states the claim, then the truth. A notebook
-teaches a claim in a text that its source tags `claim S3.4`.
+Each claim is a function such as s3_4 in tests/claims/; its docstring states the claim, then the truth. A
+notebook teaches a claim in a text that its source tags `claim S3.4`.
 """
 
 import ast
@@ -21,11 +21,12 @@ _ID = re.compile(r"s(\d)_(\d+)")
 _TRUTH = re.compile(rf"({'|'.join(VERDICTS)}): (.+)", re.IGNORECASE)
 _INTRODUCTION = """# Claims about PyTorch
 
-This page lists claims about autograd, what torch really does, and which notebook teaches it. The claims S0 to S4 come from
-five texts in blogs and forums; the claims S5 are half-truths from earlier versions of these notebooks. Each claim is a
-test in `tests/claims/`, which fails if a release of torch behaves differently.
+This page lists claims about autograd, what torch really does, and which notebook teaches it. The claims S0 to
+S4 come from five texts in blogs and forums; the claims S5 are half-truths from earlier versions of these
+notebooks. Each claim is a test in `tests/claims/`, which fails if a release of torch behaves differently.
 
-`python docs/claims.py` writes this page from the docstrings of the tests and from tags in the notebook sources.
+`python docs/claims.py` writes this page from the docstrings of the tests and from tags in the notebook
+sources.
 """
 
 
@@ -64,7 +65,7 @@ def _claims(module: ast.Module) -> Iterator[Claim]:
 
 
 def places(assignments: Iterator[Assignment]) -> Mapping[str, list[str]]:
-    """Return where each claim is taught: the notebook, and the nearest heading at or above the tagged text."""
+    """Return where each claim is taught: the notebook, and the nearest heading above the tagged text."""
     found: dict[str, list[str]] = defaultdict(list)
     for assignment in assignments:
         section = "the beginning"

@@ -35,7 +35,7 @@ _USAGE = re.compile(r"`[^`]+`(?:, `[^`]+`)*: ")
 
 
 def words_inside(stub: str) -> Iterator[tuple[str, str]]:
-    """Yield each usage of a word inside and its result; after a word's last usage, also what it does not see."""
+    """Yield each usage of a word and its result; after a word's last usage, also what it does not see."""
     yield "`torch nn F math`", "the real modules"
     for node in ast.parse(stub).body:
         if isinstance(node, ast.FunctionDef):

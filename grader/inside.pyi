@@ -72,7 +72,8 @@ def attempt(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
 
 def warned(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, list[str]]:
-    """`warned(f, *args)`: `(return value of f, texts of its warnings)`, including a warning filter that it leaves
+    """`warned(f, *args)`: `(return value of f, texts of its warnings)`, including a warning filter that it
+    leaves
 
     Returns:
         The value, and at most 20 texts of at most 300 characters.
@@ -81,8 +82,8 @@ def warned(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any
     """
 
 def mark(tensor: Tensor) -> Tensor:
-    """`mark(t)`, `alive()`: a tensor with the same values on a marked graph; the number of marked graphs that are
-    alive
+    """`mark(t)`, `alive()`: a tensor with the same values on a marked graph; the number of marked graphs that
+    are alive
 
     Args:
         tensor: must require grad; under no_grad there is no graph to mark.
@@ -121,11 +122,11 @@ def graph_at(
     into: str = "entering",
     **named: Any,
 ) -> Callable[[], dict[str, Any] | None]:
-    """`graph_at(readout, 2, h0=h0)`: a function that returns the graph at the second call of `readout` in grad
-    mode
+    """`graph_at(readout, 2, h0=h0)`: a function that returns the graph at the second call of `readout` in
+    grad mode
 
-    `graph_at(readout, steps=cell, after=4, last=2)`: the graph at the first call of `readout` after four steps
-    of `cell`, with the states of the last two
+    `graph_at(readout, steps=cell, after=4, last=2)`: the graph at the first call of `readout` after four
+    steps of `cell`, with the states of the last two
 
     Args:
         module: its later calls are watched.
@@ -149,12 +150,12 @@ def gradients(
     by: Literal["grad", "backward"] = "grad",
     **named: Any,
 ) -> dict[str, Any]:
-    """`gradients(loss, left=w1, right=w2)`: the gradients of named tensors when `loss` (or a function that computes
-    it) is backpropagated with a random cotangent, or the reason why there are none; errors of student code are
-    returned, not raised
+    """`gradients(loss, left=w1, right=w2)`: the gradients of named tensors when `loss` (or a function that
+    computes it) is backpropagated with a random cotangent, or the reason why there are none; errors of
+    student code are returned, not raised
 
-    `gradients(loss, {"the first w": w}, model=model, losses=losses)`: a dict allows any name; a module adds its
-    parameters, a list its items
+    `gradients(loss, {"the first w": w}, model=model, losses=losses)`: a dict allows any name; a module adds
+    its parameters, a list its items
 
     `gradients(loss, by="backward", w=w)`: for code that doesn't support `autograd.grad`, such as a reentrant
     checkpoint
@@ -166,8 +167,8 @@ def gradients(
         named: tensors. The graph stays alive, and every ``.grad`` unchanged.
 
     Returns:
-        ``{"output", "gradients", "frozen"}``: a snap; gradients in the shapes of the tensors, or None,
-        for a cotangent of about 1,000 in each entry, so that a clipped gradient shows; and the names of tensors
+        ``{"output", "gradients", "frozen"}``: a snap; gradients in the shapes of the tensors, or None, for a
+        cotangent of about 1,000 in each entry, so that a clipped gradient shows; and the names of tensors
         that don't require grad, which get no gradient.
 
     Does not see: with "backward", non-leaves; leaves that only a checkpoint uses keep the addition to their

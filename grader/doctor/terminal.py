@@ -23,7 +23,8 @@ _REMOVED = "- "  # before a line that an edit removes
 
 def print_examination(console: Console, report: AssignmentReport, *, verbose: bool) -> None:
     """Print what the doctor found of an assignment."""
-    counts = f": {len(report.kills)} checks, {report.accepted} known-correct and {len(report.wrong)} known-wrong answers"
+    answers = f"{report.accepted} known-correct and {len(report.wrong)} known-wrong answers"
+    counts = f": {len(report.kills)} checks, {answers}"
     console.print(f"[bold]{escape(report.stem)}[/]{counts if report.kills else ''}", highlight=False)
     checks = list(report.kills)
     if verbose and report.wrong:
@@ -45,7 +46,8 @@ def print_examination(console: Console, report: AssignmentReport, *, verbose: bo
     for complaint in report.complaints:
         _print(console, f"  ✗ {complaint}")
     if report.written:
-        _print(console, f"  recorded the outcomes of {len(report.written)} answers: {', '.join(report.written)}")
+        names = ", ".join(report.written)
+        _print(console, f"  recorded the outcomes of {len(report.written)} answers: {names}")
     if report.todos:
         more = f", and {len(report.todos) - 1} more" if len(report.todos) > 1 else ""
         _print(console, f"  ignored, because it says TODO: {report.todos[0]}{more}")

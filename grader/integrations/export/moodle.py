@@ -132,10 +132,10 @@ def _moodle_feedback(result: Result, shows: Feedback) -> str:
 FORMAT = Format(
     "moodle",
     _write,
-    help="`<assignment>.csv`: e-mail address, ID number, score and feedback of each user in your gradebook, or"
-    " your grading worksheet, filled in",
-    advice="Upload a worksheet on the assignment's page. You can't edit scores there any more after you import"
-    " them into the gradebook.",
+    help="`<assignment>.csv`: e-mail address, ID number, score and feedback of each user in your gradebook,"
+    " or your grading worksheet, filled in",
+    advice="Upload a worksheet on the assignment's page. You can't edit scores there any more after you"
+    " import them into the gradebook.",
     gradebook="the gradebook that you exported from Moodle, as CSV, or one assignment's grading worksheet",
     needs_gradebook=True,
 )
