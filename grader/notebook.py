@@ -44,7 +44,7 @@ _NOT_FOUND = (
 )
 _NO_CALL = (
     'There is no grader.{name} here. There are grader.check("q1"), grader.check_all() and grader.hint("q1"),'
-    " and for pictures `from grader import xray`. To submit, save the notebook: nothing has to be exported."
+    " and for pictures `from grader import xray`. To submit, save the notebook; no export is needed."
 )
 _ONE_QUESTION = "grader.check takes one question: {calls}. To check all of them, call grader.check_all()."
 _GRADIENTS_ARE_OFF = (
@@ -129,7 +129,7 @@ class Notebook:
         asked = _asked(self._notebook(), question)
         hints = authors_hints(asked)
         if not hints:
-            raise GraderError(f"There is no hint to {asked.id}: read its task again, and run its check.")
+            raise GraderError(f"There is no hint for {asked.id}: read its task again, and run its check.")
         number = self._hints[asked.id] = min(self._hints.get(asked.id, 0) + 1, len(hints))
         return HintShown(asked.id, hints[number - 1], number, len(hints))
 

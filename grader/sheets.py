@@ -81,7 +81,7 @@ def read_sheet(path: Path) -> Sheet:
         raise GraderError(f"{path}, line {line} is not UTF-8: save the file as CSV in UTF-8") from error
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise GraderError(f"{path}, line {line} is no text: save the file as CSV in UTF-8")
+        raise GraderError(f"{path}, line {line} is not text: save the file as CSV in UTF-8")
     delimiter = delimiter_of(text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:

@@ -44,19 +44,19 @@ def new(stem: str, function: str | None, questions: tuple[str, ...]) -> None:
     click.echo(
         f"""
 What to do next:
-  1. Put your text or code in the place of every TODO, in this order of files, a question at a time:
-     a question that says TODO nowhere works, whatever the others say.
+  1. Replace every TODO, in this order of files, one question at a time. A question without TODO works,
+     even if others are unfinished.
   2. python -m grader try {stem} CONTRACT --answer stub
-     lists the cases of a contract, and those that the stub fails
+     lists the cases of a contract, and those that the starter code fails
   3. python -m grader doctor --accept --assignment {stem}
-     writes what each wrong answer fails; read whether that is what it should fail
+     records which checks each known-wrong answer fails; review the diff
   4. python -m grader doctor -v --assignment {stem}
-     shows the kill matrix, and what each wrong answer is told
+     shows the kill matrix, and the message for each known-wrong answer
   5. python -m grader doctor --mutants --assignment {stem}
      shows mistakes in your answer that no check finds
   6. python -m grader build
      writes assignments/{stem}.ipynb for students, once nothing says TODO
-docs/authoring.md tells it as a story, with an example."""
+docs/authoring.md shows an example, step by step."""
     )
 
 
@@ -96,13 +96,13 @@ def try_answers(
     "-v",
     "--verbose",
     is_flag=True,
-    help="Show which check catches which wrong answer, and why.",
+    help="Show which check catches which known-wrong answer, and why.",
 )
 @click.option("--sandbox", is_flag=True, help="Only attack the sandbox, and show what it stops.")
 @click.option(
     "--accept",
     is_flag=True,
-    help="Accept how wrong answers fail: write tests/answers/*.outcomes.toml.",
+    help="Record which checks known-wrong answers fail, in tests/answers/*.outcomes.toml.",
 )
 @assignment_option
 @click.option("--mutants", is_flag=True, help="Only look for mistakes in references that no check catches.")

@@ -55,7 +55,7 @@ assignment_option = click.option(
 @click.command()
 @click.option("--out", type=_PATH, required=True, help="Folder to write: empty, or an earlier release.")
 @assignment_option
-@click.option("--overwrite", is_flag=True, help="Replace files that somebody changed, too.")
+@click.option("--overwrite", is_flag=True, help="Replace files that you changed, too.")
 @click.option("--classroom50", is_flag=True, help="Write autograders for Classroom 50 instead.")
 def release(out: Path, assignments: tuple[str, ...], overwrite: bool, classroom50: bool) -> None:
     """Write the repository that students get.
@@ -80,9 +80,9 @@ def release(out: Path, assignments: tuple[str, ...], overwrite: bool, classroom5
     for stem in released.unfinished:
         click.echo(f"left out, because it is not written yet: {stem}")
     for stem in released.of_other_terms:
-        click.echo(f"left out, because it is not an assignment of this term (course.toml, [term]): {stem}")
+        click.echo(f"not released, because course.toml doesn't list it in [term]: {stem}")
     for path in changes.kept:
-        click.echo(f"kept, because somebody changed it: {path} (--overwrite: take the release's)")
+        click.echo(f"unchanged, because it was edited: {path} (--overwrite replaces it)")
 
 
 class _Collect(click.Command):

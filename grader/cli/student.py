@@ -139,15 +139,15 @@ def reset(path: str, question: str | None, yes: bool) -> None:
     planned = plan(notebook, notebook.question(_given(question)))
     identity = planned.question.id
     if not planned.is_needed:
-        click.echo(f"{identity} of {notebook.name} is as it was handed out. Nothing was changed.")
+        click.echo(f"{identity} of {notebook.name} is already the starter code. Nothing was changed.")
     elif not yes and not _confirm(notebook.name, planned):
         click.echo("Nothing was changed.")
         return
     else:
         kept = carry_out(notebook, planned)
-        click.echo(f"{identity} of {notebook.name} is as it was handed out again.")
+        click.echo(f"{identity} of {notebook.name} is the starter code again.")
         if kept:
-            click.echo(f"Your version is kept in {terminal_text(str(kept))}")
+            click.echo(f"Your version is saved in {terminal_text(str(kept))}")
         click.echo("If the notebook is open in Jupyter, reload it from disk before you save it there.")
     if planned.later:
         cells, function = ", ".join(map(str, planned.later)), planned.question.function
@@ -184,7 +184,7 @@ def _given(question: str | None) -> str:
 def _confirm(name: str, planned: Reset) -> bool:
     from grader.student.notebook import cell_name
 
-    handed_out = f"{planned.question.id} as it was handed out"
+    handed_out = f"the starter code of {planned.question.id}"
     asked = f"Insert {handed_out} into {name}?"
     if planned.cell:
         cell = cell_name(planned.cell.number, planned.cell.source)
@@ -192,4 +192,4 @@ def _confirm(name: str, planned: Reset) -> bool:
     try:
         return click.confirm(asked, default=False)
     except click.Abort:
-        raise GraderError("nobody answered, so nothing was changed: add --yes to go on.") from None
+        raise GraderError("no answer, so nothing was changed: add --yes to skip the question.") from None

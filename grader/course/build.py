@@ -48,16 +48,14 @@ _HOW_TO_WORK = """\
 
 _NO_POINTS = "*no points; your feedback says what you found*"
 _HAND_IN = """\
-## Hand in
+## Submit
 
-1. Restart the kernel and run all cells, from top to bottom: what worked only because of a cell you have
-   since deleted shows up now.
+1. Restart the kernel and run all cells from top to bottom, to find code that depends on a deleted cell.
 2. Save the notebook.
-3. Hand in this one file, `{stem}.ipynb`. Only its code is used; outputs do not matter.
+3. Submit this file, `{stem}.ipynb`. The grader runs its code and ignores its outputs.
 
-The checks in this notebook are a first answer. The graded ones look more closely: at other shapes and values,
-at a second training step, at what your code leaves behind. If you can say *why* your solution is right,
-they will agree."""
+The checks in this notebook test one example each. The graded checks also test other shapes and values, a
+second training step, and side effects. If you can explain *why* your solution is right, it will pass them."""
 
 
 def student_notebook(
@@ -115,7 +113,7 @@ def build(assignments: Iterable[Assignment], folder: Path, points: Mapping[str, 
             write_atomic(path, built[path].encode())
         except OSError as error:
             raise GraderError(
-                f"{path} cannot be written ({error.strerror}): mend that, and run `build` again."
+                f"{path} cannot be written ({error.strerror}): fix that, and run `build` again."
             ) from error
     return changed
 

@@ -166,12 +166,12 @@ def _clause(text: str, value: Any, error: BaseException, operands: int) -> str:
         case Tensor():
             asked = getattr(error, "name", None)
             near = did_you_mean(asked, _FIELDS) if isinstance(asked, str) else ""
-            clause = f"{text} is a tensor, {near or f'whose numbers stand in {text}.value'}"
+            clause = f"{text} is a tensor, {near or f'whose numbers are in {text}.value'}"
         case Raised() as caught:
             kind = printable(caught.type)
             clause = f"{text} is an error that attempt caught, a {kind}: ask for it with raised(...)"
         case Other(kind):
-            clause = f"{text} is an object of the class {printable(kind)}, of which no facts are known"
+            clause = f"{text} is an object of the class {printable(kind)}, which has no observations"
         case dict() as facts if operands == 1:
             clause = _clause_about_dict(text, facts, error)
         case list() | tuple() as facts if operands == 1:

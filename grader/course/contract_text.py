@@ -283,7 +283,7 @@ def _of_question(question: Question, written: str, contract: Contract) -> Iterat
         return
     where, own = contract.source.where, contract.plan["call"]
     for name in [p for p in parameters if p not in contract.arguments]:
-        yield f"{where}: {question.function} takes {name}, of which its contract says nothing; declare it"
+        yield f"{where}: {question.function} takes {name}, which its contract does not declare: add it"
     for name in [g for g in contract.given if g not in parameters and not own]:
         yield (
             f"{where}: the contract gives {name}, and {question.function} takes {', '.join(parameters)}: name"

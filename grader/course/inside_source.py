@@ -47,7 +47,7 @@ class Placeholder:
     def __call__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(
             f"{self._name} exists only in the worker: use it in an @inside function, "
-            "and let the check compare the facts that come back",
+            "and let the check compare the observations that it returns",
         )
 
     def __repr__(self) -> str:
@@ -145,7 +145,9 @@ def _travelling(definition: Any) -> tuple[Definition, str]:
     ast.increment_lineno(tree, first - 1)
     where = _where(definition, tree)
     if not isinstance(tree, Definition):
-        raise CourseError(f"{where} is neither a function nor a class: only these travel to the worker")
+        raise CourseError(
+            f"{where} must be a function or a class, because only these can be sent to the worker"
+        )
     others = [d for d in tree.decorator_list if decorator_name(d) not in {"picture", "inside"}]
     if others:
         raise CourseError(
@@ -168,7 +170,7 @@ def _travelling(definition: Any) -> tuple[Definition, str]:
             said = f"says `{ast.unparse(node)}`: inside there is only what grader.inside offers"
             raise CourseError(f"{_where(definition, node)} {said}")
         if isinstance(node, ast.Assert):
-            said = "asserts something: inside there are facts only; assert in the check"
+            said = "contains an assert: return observations, and assert in the check"
             raise CourseError(f"{_where(definition, node)} {said}")
     return tree, text
 
@@ -231,7 +233,7 @@ def _advice(name: str, definition: Any) -> str:
     assert module is not None
     namespace = vars(module)
     if name in _REFUSED_BUILTINS:
-        return "return facts, and do the rest in the check"
+        return "return observations, and do the rest in the check"
     if name in PLACEHOLDERS:
         return "import it from grader.inside, by this name"
     if isinstance(namespace.get(name), ModuleType):

@@ -78,7 +78,9 @@ def read_assignment(path: Path) -> Assignment:
     """
     name = STEM.fullmatch(path.stem)
     if name is None:
-        raise CourseError(f"{path}: rename it; the name of a master is `NN_name.py`, such as `01_leaves.py`.")
+        raise CourseError(
+            f"{path}: rename it; a notebook source is named `NN_name.py`, such as `01_leaves.py`."
+        )
     text = read_text(path)
     parsed = _parsed(path, text)
     read = zip(parsed, _lines(text, parsed), strict=True)
@@ -161,8 +163,8 @@ def _require_drawing(path: Path, line: int, source: str) -> None:
         case [*_, ast.Expr(ast.Call(func=ast.Name("xray"), args=[], keywords=[_, *_]))] if source[0] == "#":
             return
     raise CourseError(
-        f"{path}, line {line}: begin this cell, which is tagged `drawn`, with a comment that says what is to"
-        " be seen, and end it with what shall be drawn, by names: `xray(loss=loss, w=w)`."
+        f"{path}, line {line}: this cell is tagged `drawn`, so it must begin with a comment (the caption) and"
+        " end with the named tensors to draw: `xray(loss=loss, w=w)`."
     )
 
 
@@ -176,7 +178,7 @@ def _questions(path: Path, cells: list[MasterCell]) -> Iterator[Question]:
     if list(by_question) not in (in_order, [*in_order, END_TASK]) or not numbered:
         raise CourseError(
             f"{path}: its questions are {', '.join(by_question) or 'none'}; number them q1, q2, ... in the"
-            " order of their cells, with the end task behind them."
+            " order of their cells, and put the end task last."
         )
     first_users: dict[str, str] = {}
     for identity, question_cells in by_question.items():
@@ -209,10 +211,12 @@ def _question(path: Path, identity: str, cells: list[MasterCell]) -> Question:
     seen, expected = _signatures(definition), _signatures(_definition(place, "answer", answer))
     is_same_name = definition.name in expected  # a method that only one of them has does not matter
     if not is_same_name or any(seen[name] != expected[name] for name in seen.keys() & expected):
-        raise CourseError(f"{place}: stub and answer have different signatures; make them the same.")
+        raise CourseError(f"{place}: starter code and reference have different signatures; make them equal.")
     name = definition.name
     if ast.get_docstring(definition) is None:
-        raise CourseError(f"{place}: `{name}` has no docstring in the stub; say what it takes and returns.")
+        raise CourseError(
+            f"{place}: `{name}` has no docstring in the starter code; describe its arguments and result."
+        )
     if check:
         begin = Place(path, check.line, identity)
         _validate_check(begin, check.source, name, has_afterword=afterword is not None)

@@ -256,7 +256,7 @@ def _write(texts: Mapping[Path, tuple[bytes | None, str]]) -> list[Path]:
             with suppress(OSError):
                 path.unlink() if before is None else write_atomic(path, before)
         raise BrokenRunError(
-            f"{error.filename} cannot be written ({error.strerror}): mend that, and try again; nothing was"
+            f"{error.filename} cannot be written ({error.strerror}): fix that, and try again; nothing was"
             " changed"
         ) from error
     return written

@@ -78,8 +78,8 @@ def read_outcomes(path: Path) -> dict[str, dict[str, Outcome]]:
         raise CourseError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:  # no UTF-8, no TOML, or another form
         raise CourseError(
-            f"{path} is not what `doctor --accept` writes ({error}): mend that place, or remove the file and"
-            " run that again"
+            f"{path} is not in the format of `doctor --accept` ({error}): fix that line, or remove the file"
+            " and run `doctor --accept` again"
         ) from error
 
 

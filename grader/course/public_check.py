@@ -63,7 +63,7 @@ def guarded(test):
                 trace = trace.tb_next
 {if_none}            why = f"{{type(error).__name__}}: {{error}}"
             if str(error).startswith("{function}()"):
-                raise AssertionError(f"Keep the parameters of {function} as they were: {{error}}") from None
+                raise AssertionError(f"Keep the parameters of {function}: {{error}}") from None
             if returned:
                 why = f"{{why}} ({function} returned something of type {{returned[0]}})"
             raise AssertionError(f"The check cannot go on: {{why}}") from error
@@ -191,8 +191,8 @@ def read_public_check(where: str, source: str) -> PublicCheck:
     tests = [node for node in functions if any("test_case" in ast.unparse(d) for d in node.decorator_list)]
     if not tests:
         raise GraderError(
-            f"{where}: its public check is damaged. Get the notebook anew from where the course is handed"
-            " out, and copy your functions into it."
+            f"{where}: its public check is damaged. Download the notebook again, and copy your functions"
+            " into it."
         )
     parameters = [argument.arg for test in tests for argument in test.args.args if argument.arg != "env"]
     points, afterword = _assigned(body, "points"), _assigned(body, "afterword")

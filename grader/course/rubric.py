@@ -226,7 +226,7 @@ def question_of(code: WorkerCode, questions: tuple[Question, ...], handed_out: C
             known = {*functions, *re.findall(r"\b[^\W\d]\w*\b", text)}
             raise CourseError(
                 f"{code.source.path}, line {line}: {code.name} asks for student.{name}, which no question"
-                f" and no other cell of the master defines; {did_you_mean(name, known)}"
+                f" and no other cell of the notebook source defines; {did_you_mean(name, known)}"
             )
     is_picture = isinstance(code, DeclaredPicture)
     where = f"{code.source.where}: {'picture' if is_picture else 'contract'} {code.name}"
@@ -263,7 +263,7 @@ def _taken_from_student(source: InsideSource) -> Iterator[tuple[str, int]]:
 def left_in(path: Path) -> list[str]:
     """A sentence for each ``print`` or ``breakpoint`` in a check file; CourseError if it cannot be read."""
     return [
-        f"{path}, line {node.lineno}: {name} is left in, and nobody reads it: remove it"
+        f"{path}, line {node.lineno}: remove {name}, because its output is never shown"
         for node in ast.walk(read_syntax(path))
         for name in ("print", "breakpoint")
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
@@ -285,7 +285,7 @@ def _anywhere(tree: ast.Module) -> Iterator[_Complaint]:
                 names = [alias.name for alias in node.names]
                 modules = names if isinstance(node, ast.Import) else [node.module or ""]
                 if any(module.partition(".")[0] == "torch" for module in modules):
-                    message = f"`{ast.unparse(node)}`: checks run where there is no torch"
+                    message = f"`{ast.unparse(node)}`: checks run without torch"
                     yield (
                         node.lineno,
                         f"{message}; write `from grader.inside import torch`, for @inside functions",
@@ -299,14 +299,14 @@ def _at_the_top(tree: ast.Module) -> Iterator[_Complaint]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             if node.name in first:
                 message = f"{node.name} is defined in line {first[node.name]} already, and would replace it"
-                yield node.lineno, f"{message}; give one of them another name"
+                yield node.lineno, f"{message}; rename one of them"
             first.setdefault(node.name, node.lineno)
         if isinstance(node, ast.ClassDef):
             for method in node.body:
                 if isinstance(method, ast.FunctionDef) and method.name.startswith("test_"):
                     yield (
                         method.lineno,
-                        f"{method.name} stands in the class {node.name}: checks stand in none",
+                        f"{method.name} is in the class {node.name}: make it a function",
                     )
 
 
@@ -327,7 +327,9 @@ def _in_functions(tree: ast.Module) -> Iterator[_Complaint]:
                 yield line, f"{name} is a fixture: a check takes a contract and nothing else"
         is_idle = name not in used and not _SENT & dict(decorators).keys()
         if is_idle and not is_check and parameters and parameters <= contracts:
-            message = f"{name} takes a contract, and nobody calls it: a check's name begins with test_"
+            message = (
+                f"{name} takes a contract, and no check calls it: if it is a check, begin its name with test_"
+            )
             yield function.lineno, message
         if is_check:
             yield from _in_check(function, parameters)

@@ -122,7 +122,7 @@ def read_settings(path: Path, questions: Callable[[], Questions]) -> Settings:
     except FileNotFoundError:
         return Settings()
     except OSError as error:
-        raise CourseError(f"{path} cannot be read ({error.strerror}): mend or remove it") from error
+        raise CourseError(f"{path} cannot be read ({error.strerror}): fix or remove it") from error
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise CourseError(f"{path}, line {line} is not UTF-8: save it as UTF-8") from error

@@ -106,7 +106,7 @@ def _files_and_notebooks(course: Course, folder: Path | None) -> AssignmentRepor
     from grader.course.build import outdated  # noqa: PLC0415 - nbformat takes a fifth of a second
 
     report.complaints += [
-        f"{stem} has hidden checks or answers, but no master in solutions/" for stem in stray
+        f"{stem} has hidden checks or answers, but no notebook source in solutions/" for stem in stray
     ]
     report.complaints += shared_functions(course.functions)
     old = outdated(course.assignments.values(), course.root / "assignments", course.all_points())
@@ -123,8 +123,8 @@ def shared_functions(functions: Mapping[str, Collection[str]]) -> Iterator[str]:
         stems = [stem for stem, asked in functions.items() if name in asked]
         if len(stems) > 1:
             yield (
-                f"{' and '.join(f'solutions/{stem}.py' for stem in stems)} both ask for {name}, by which a"
-                " renamed notebook is recognised: give one of them another name"
+                f"{' and '.join(f'solutions/{stem}.py' for stem in stems)} both define {name}, so the grader"
+                " cannot recognize a renamed notebook: rename the function in one of them"
             )
 
 

@@ -48,10 +48,7 @@ _FORMS = {
     "wrong_edits": 'wrong_edits("q1", {...}) or wrong_edits("q1", {...}, of="its_name")',
     "equal": 'equal("q1", "x -> x.clone()", why="...")',
 }
-_EDITS_FORM = (
-    'write {"name_of_the_answer": ("what stands there", "what shall stand there", "What is believed."), ...}'
-    " with literals"
-)
+_EDITS_FORM = 'write {"name_of_the_answer": ("old text", "new text", "What is believed."), ...} with literals'
 _LINT = ("check", "--isolated", "--no-cache", "--select=F821", "--exit-zero", "--output-format=json")
 _OF_NOTEBOOKS = '--config=builtins=["display", "get_ipython"]'
 _LINE_ENDS = {tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING}
@@ -163,7 +160,7 @@ def read_answers(
             if (question, of) not in originals:
                 near = did_you_mean(of, {name for asked, name in originals if asked == question})
                 raise CourseError(
-                    f"{path}, line {call.lineno}: {question} has no accepted answer {of!r}: {near}"
+                    f"{path}, line {call.lineno}: {question} has no known-correct answer {of!r}: {near}"
                 )
             original = originals[question, of]
             made = [(edit.name, edit.line, *_made(edit, original, path)) for edit in _edits_in(call, path)]
@@ -370,7 +367,7 @@ def _made(edit: _Edit, original: _Original, path: Path) -> tuple[str, dict[int, 
         begin, end = r"(?<!\w)" if old[0].isidentifier() else "", r"(?!\w)" if old[-1].isalnum() else ""
         positions = [match.start() for match in re.finditer(begin + re.escape(old) + end, _code(source))]
         if len(positions) != 1:
-            raise CourseError(f"{where}: `{old}` stands {_times(len(positions), old, original)}")
+            raise CourseError(f"{where}: `{old}` occurs {_times(len(positions), old, original)}")
         source = source[: positions[0]] + new + source[positions[0] + len(old) :]
     try:
         definition = _definition(source, original.name)
@@ -422,7 +419,7 @@ def _code(source: str) -> str:
 
 def _times(number: int, old: str, original: _Original) -> str:
     if number:
-        return f"{number} times in {original.label}; write more of what stands around it"
+        return f"{number} times in {original.label}; include more of the text around it"
     lines = [line.strip() for line in _code(original.source).splitlines() if line.strip()]
     nearest = max(lines, key=lambda line: SequenceMatcher(None, old, line, False).find_longest_match().size)
     return f"nowhere in the code of {original.label}; nearest to it is `{nearest}`"
@@ -465,9 +462,9 @@ def complaints_about_names(undefined: Mapping[str, Sequence[Answer]], path: Path
     """A sentence for each name that nothing defines, with the first answer that uses it."""
     complaints = []
     for name, (first, *more) in undefined.items():
-        others = f", nor in {len(more)} more" if more else ""
+        others = f", also not in {len(more)} more" if more else ""
         complaints.append(
             f"{path}, line {first.line}: {first.question}, {first.name}: `{name}` is not defined{others}:"
-            f" define or import it at the head of {path.name}, for no answer sees another"
+            f" define or import it at the top of {path.name}, because answers cannot use each other"
         )
     return complaints

@@ -98,7 +98,7 @@ def _report(course: Course, stem: str, question: str | None, tester: _Tester) ->
         implied=len(survivors) - len(widest),
         survivors=unexplained,
         complaints=[
-            f"{entry} is not equal: a check tells {edit} from the reference; remove that"
+            f"{entry} is not equivalent: a check finds {edit}; remove this entry"
             for entry in equals
             for edit in entry.edits
             if (entry.question, edit) in tried - survived

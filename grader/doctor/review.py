@@ -80,7 +80,9 @@ def add_question(report: AssignmentReport, judged: JudgedQuestion) -> None:
     failures = [check for answer in wrong for check in judged.killed_by(answer)]
     kills = {check.id: failures.count(check.id) for check in judged.checks}
     idle = [check for check, number in kills.items() if number == 0]
-    report.complaints += [f"{check} fails no wrong answer: what is it for?" for check in idle]
+    report.complaints += [
+        f"{check} fails no known-wrong answer: add an answer that it catches, or remove it" for check in idle
+    ]
     report.complaints += _about_pictures(judged)
     report.complaints += _about_public_check(judged, stub_is_answer=bool(about_stub))
     report.kills.update(kills)
@@ -140,15 +142,15 @@ def _about_reference(judged: JudgedQuestion) -> Iterator[str]:
         return
     for check, message in _failing(judged, judged.judged[RANDOM_REFERENCE].verdicts):
         yield (
-            f"{check.id} fails a right answer that draws random numbers, too: {message} An @inside function"
-            f" of the contract {check.contract} draws after the call: draw all inputs before it"
+            f"{check.id} fails a right answer that draws random numbers: {message} An @inside function of"
+            f" the contract {check.contract} draws after the call: draw all inputs before it"
         )
     for check, message in _failing(judged, judged.judged[PERTURBED_REFERENCE].verdicts):
         yield (
-            f"{check.id} fails a right answer whose results are rounded otherwise: {message}"
-            f" Let the contract {check.contract} draw inputs that do not nearly cancel each other, nor lie"
-            " where a result leaps, and compare with what is expected. If what is right is 0 by itself, add a"
-            " part that is not 0 to the result: a second contract(..., name=, call=Call(how=...)) does"
+            f"{check.id} fails a right answer that rounds differently: {message}"
+            f" In the contract {check.contract}, draw inputs that don't nearly cancel each other and avoid"
+            " discontinuities, and compare with the expected result. If the right result is 0, add a part"
+            " that is not 0, in a second contract(..., name=, call=Call(how=...))"
         )
 
 
@@ -158,10 +160,12 @@ def _about_stub(judged: JudgedQuestion) -> list[str]:
     of_stub = [verdicts[check.id] for check in judged.checks if check.id in verdicts]
     where = question.place or question.id
     if of_stub and all(verdict.outcome == "passed" for verdict in of_stub):
-        sentence = f"{where}: the stub answers the question already: it passes every hidden check."
-        return [f"{sentence} Let it make the mistake that the question is about"]
+        sentence = f"{where}: the starter code passes every hidden check."
+        return [f"{sentence} Add the mistake that the question is about"]
     if of_stub and {verdict.ending for verdict in of_stub} <= _DOES_NOT_RUN:
-        return [f"{where}: the stub does not run: {of_stub[0].message} Let it run, and be wrong"]
+        return [
+            f"{where}: the starter code does not run: {of_stub[0].message} Make it run with a wrong result"
+        ]
     return []
 
 
@@ -177,10 +181,10 @@ def _about_answer(judged: JudgedQuestion, answer: Answer) -> Iterator[str]:
         why = _in_file(judged, answer, _message(verdicts.get(failed[0])))
         yield f"{answer} is right, but fails {', '.join(failed)}: {why}"
     elif answer.is_wrong and not failed and not broken:
-        yield f"{answer} is wrong, and no hidden check fails it: write a check, or mark it @accepted"
+        yield f"{answer} is wrong, but passes all hidden checks: write a check, or mark it @accepted"
     elif answer.is_wrong and earned(judged.checks, verdicts, credit) > most:
         part = "half" if credit.part == 1 / 2 else f"{credit.part:g} of the question, the partial credit"
-        yield f"{answer} is wrong and earns more than {part}"
+        yield f"{answer} is wrong, but earns more than {part}"
 
 
 def _about_other_seeds(judged: JudgedQuestion, answer: Answer) -> Iterator[str]:
@@ -195,9 +199,9 @@ def _about_other_seeds(judged: JudgedQuestion, answer: Answer) -> Iterator[str]:
                 passing, failing = (first, seed) if before else (seed, first)
                 look = f"try {judged.trial.stem} {check.contract} --answer {answer.name} --seed {seed}"
                 yield (
-                    f"{answer.question}, {answer.name}: seed {seed} judges otherwise than seed {first}: it"
-                    f" passes {check.id} with seed {passing} and fails it with seed {failing}: {message} Look"
-                    f" at it with `{look}`"
+                    f"{answer.question}, {answer.name}: seeds {seed} and {first} give different verdicts: it"
+                    f" passes {check.id} with seed {passing} and fails it with seed {failing}: {message} To"
+                    f" see it, run `{look}`"
                 )
 
 
@@ -208,22 +212,22 @@ def _about_pictures(judged: JudgedQuestion) -> Iterator[str]:
         where = f"{judged.trial.rubric.pictures[picture].source.where}: picture {picture}"
         if shown and all(other in {shown, ""} for other in others):
             yield (
-                f"{where} shows the same of the reference, of the stub and of every wrong answer: what is it"
-                " for?"
+                f"{where} is the same for the reference, the starter code and every known-wrong answer:"
+                " draw something that differs, or remove it"
             )
         for answer in judged.trial.answers:
             if not answer.is_wrong and shown and not judged.judged[answer.name].pictures[picture]:
-                yield f"{where} shows nothing of {answer}, which is right"
+                yield f"{where} shows nothing for {answer}, which is right"
 
 
 def _about_public_check(judged: JudgedQuestion, *, stub_is_answer: bool) -> Iterator[str]:
     """A sentence for each right answer that the public check fails, and for a stub that it passes."""
     question, failures = judged.trial.question, judged.public_failures
     if question.public_check is None:
-        yield f"{question.id} has no public check: students would be told nothing"
+        yield f"{question.id} has no public check, so students would get no message: add one"
         return
     if not stub_is_answer and not failures[STUB]:
-        yield f"{question.place or question.id}: the stub passes its public check"
+        yield f"{question.place or question.id}: the starter code passes its public check"
     for call, failure in failures[REFERENCE].items():
         yield f"{question.id}: the reference fails the public check {call}: {failure}"
     for answer in judged.trial.answers:
@@ -265,18 +269,18 @@ def compare_outcomes(  # noqa: PLR0913 - what was written, and what was seen
         newly_stops = bool(outcome.stops) and (line is None or outcome.stops != line.stops)
         seen = _about_a_stop(question, answer, outcome) if newly_stops else f"{answer} {outcome}"
         if accept and newly_stops:
-            report.complaints.append(
-                f"{seen}. That is written down now; if the answer is not meant to stop, mend it"
-            )
+            report.complaints.append(f"{seen}. This is recorded now. If the answer must not stop, fix it")
         elif outcome != line and not accept:
-            said = f"of which {file.name} has no line" if line is None else f"but {file.name}: {line}"
+            said = f"which {file.name} does not record" if line is None else f"but {file.name}: {line}"
             report.complaints.append(
-                f"{seen}, {said}. Mend it, or run --accept and read the diff of that file"
+                f"{seen}, {said}. Fix it, or run --accept and review the diff of that file"
             )
     names = {answer.name for answer in wrong}
     gone = [name for question in now for name in before.get(question, {}) if name not in names]
     if gone and not accept:
-        report.complaints.append(f"{file}: there is no wrong answer {', '.join(gone)}; --accept removes that")
+        report.complaints.append(
+            f"{file}: it records answers that don't exist: {', '.join(gone)}. --accept removes them"
+        )
     return now
 
 

@@ -49,7 +49,7 @@ from grader.sandbox.facts import Raised
 from grader.sandbox.plan import ObservationPlan
 
 # Names beside those of answers, which are called as functions are.
-REFERENCE, STUB, RANDOM_REFERENCE = "", "the stub", "the reference that draws random numbers"
+REFERENCE, STUB, RANDOM_REFERENCE = "", "the starter code", "the reference that draws random numbers"
 PERTURBED_REFERENCE = "the reference whose results are perturbed"  # a right answer that is rounded otherwise
 _PERTURBED_BY = 1_000  # not as that by which tolerances are measured
 
@@ -442,8 +442,8 @@ def fixed_contracts(contracts: Mapping[str, Contract], one: Evidence, other: Evi
         is_same = not isinstance(facts, RequestRaised | NoFacts) and facts == other.outcome(name)
         if is_same and not _draws(contract):
             yield (
-                f"{contract.source.where}: contract {name} draws nothing at random, so an answer can foresee"
-                " its facts: draw a number between two bounds, or give it a tensor"
+                f"{contract.source.where}: contract {name} draws nothing at random, so an answer can predict"
+                " the observations: add a tensor, or a number between two bounds"
             )
 
 
@@ -481,9 +481,9 @@ def begin_untouched(
 
     def finish() -> list[str]:
         evidence = observing.result()
-        failed = [f"the untouched notebook fails: {FailedCell.of(cell).sentence}" for cell in evidence.cells]
+        failed = [f"the released notebook fails: {FailedCell.of(cell).sentence}" for cell in evidence.cells]
         answered = [
-            f"the stub of {function} counts as {status} in the untouched notebook"
+            f"the starter code of {function} counts as {status} in the released notebook"
             for function, status in evidence.names.items()
             if status != "untouched"
         ]

@@ -203,7 +203,7 @@ def lines_of(rubric: Rubric, name: str, seen: Mapping[str, Seen], case: int | No
     """
     code: WorkerCode = rubric.contracts.get(name) or rubric.pictures[name]
     if case is not None and not isinstance(code, Contract):
-        raise GraderError(f"--case does nothing for {code.name}, which is no contract: leave --case out")
+        raise GraderError(f"--case has no effect for {code.name}, which is not a contract: remove --case")
     printed = {notebook: of_notebook.printed for notebook, of_notebook in seen.items()}
     if len(set(printed.values())) == 1:  # lines that are equal for all notebooks stand once
         printed = {"": next(iter(printed.values()))}
@@ -214,7 +214,7 @@ def lines_of(rubric: Rubric, name: str, seen: Mapping[str, Seen], case: int | No
     for notebook, of_notebook in seen.items():
         match of_notebook.outcome:
             case NoFacts(reason):
-                why = f"has no facts: {reason}"
+                why = f"has no observations: {reason}"
             case RequestRaised(error) | (Raised() as error):
                 why = f"stops: {place_inside(code, error)} raised {error_inside(error)}"
             case outcome:

@@ -42,7 +42,7 @@ def _broken(code: WorkerCode, outcome: RequestRaised | NoFacts) -> str:
     """As in ``.../test_01_leaves.py, line 44: contract grown fails on the reference with KeyError: 'w'``."""
     if isinstance(outcome, NoFacts):
         where = code.source.where
-        return f"{where}: {_kind(code)} {code.name} got no facts of the reference: {outcome.reason}"
+        return f"{where}: {_kind(code)} {code.name} could not observe the reference: {outcome.reason}"
     error = outcome.error
     return f"{place_inside(code, error)} fails on the reference with {error_inside(error)}"
 

@@ -216,6 +216,6 @@ def _require_sound_checks(rubric: Rubric, expected: Evidence) -> None:
         causes = [f"{cause} ({check})" for cause, check in unsound.items()]
         listed = "\n".join(some(causes, _MOST_TOLD))
         raise CourseError(
-            f"{rubric.stem}: nobody was graded, because hidden checks fail or break on the reference itself. "
-            f"Mend them, or the reference:\n{listed}"
+            f"{rubric.stem}: nothing was graded, because hidden checks fail or break on the reference"
+            f" itself. Fix them, or the reference:\n{listed}"
         )

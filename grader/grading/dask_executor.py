@@ -214,7 +214,9 @@ def _connect(address: str) -> Client:
     """Connect without output of Dask's: what matters becomes an error of ours."""
     looks = _ADDRESS.fullmatch(address)
     if not looks or int(looks[1]) >= 1 << 16:
-        raise GraderError(f"{address!r} is no address of a Dask scheduler: one looks like tcp://host:8786")
+        raise GraderError(
+            f"{address!r} is not the address of a Dask scheduler: write one such as tcp://host:8786"
+        )
     for name in ("distributed", "distributed.client", "tornado", "tornado.application"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     warnings.filterwarnings("ignore", module="distributed")  # versions are compared more closely here

@@ -71,7 +71,7 @@ _KINDS = {
         "gc.callbacks gc.garbage",
     ),
     "frames": _Kind(
-        "Frames and closures give access to the variables of other code. Debugging code uses them, too.",
+        "Frames and closures give access to the variables of other code. Debugging code uses them as well.",
         "f_back f_locals f_globals f_builtins f_trace __globals__ __closure__ cell_contents __subclasses__"
         " _jit_internal CapturedTraceback",
     ),
@@ -94,8 +94,8 @@ _KINDS = {
         "import.grader.runtime import.grader.sandbox _notebook _forward_cls",
     ),
     "imports at run time": _Kind(
-        "Code or modules that are named at run time cannot be seen in the text of the notebook. Reloading a"
-        " module of one's own is innocent.",
+        "Code or modules that are named at run time cannot be seen in the text of the notebook. Reloading"
+        " your own module is innocent.",
         "sys.modules import_module __import__",
     ),
     "builtins": _Kind(
@@ -115,23 +115,23 @@ _KINDS = {
         " _top_saved_tensors_default_hooks",
     ),
     "kernels of torch": _Kind(
-        "A kernel can be replaced for every tensor. Defining an operator of one's own is innocent.",
+        "A kernel can be replaced for every tensor. Defining a new operator is innocent.",
         "torch.library _dispatch_library py_impl py_kernels",
     ),
     "past the instance": _Kind(
-        "Calling a method through its class goes past what the grader records at the instance. A class that"
-        " calls a method of its base class is innocent.",
+        "Calling a method through its class bypasses what the grader records on the instance. Calling a base"
+        " class's method is innocent.",
         "type().forward type().__call__ __class__.forward __class__.__call__ __mro__ __wrapped__ forward.=",
     ),
     "raw memory": _Kind(
-        "Memory is read or shared by its address. Sharing an array between torch and NumPy is innocent.",
+        "This reads or shares memory by its address. Sharing an array between torch and NumPy is innocent.",
         f"{_OVER_MEMORY} __array_interface__ __array_struct__ stride_tricks.as_strided from_address from_file"
         " _set_from_file _construct_storage_from_data_pointer _weak_ref _new_with_weak_ptr _new_shared"
         " _new_shared_fd_cpu"
         " _new_shared_filename_cpu from_dlpack to_dlpack __dlpack__ PyCapsule_New",
     ),
     "names put together": _Kind(
-        "A name that is computed can be any name. Choosing a function by the value of a setting is innocent.",
+        "A computed name can be any name. Choosing a function by a setting is innocent.",
         _COMPUTED_NAME,
     ),
     "threads": _Kind(
@@ -139,12 +139,12 @@ _KINDS = {
         "import.threading import._thread",
     ),
     "signals": _Kind(
-        "A signal handler can act while the grader measures. A time limit of one's own is innocent.",
+        "A signal handler can act while the grader measures. Setting a time limit is innocent.",
         "import.signal import._signal",
     ),
     "patched": _Kind(
-        "An attribute of a module was replaced for all code that uses it. Silencing warnings or output this"
-        " way is innocent.",
+        "The code replaces an attribute of a module for all other code. Silencing warnings or output this way"
+        " is innocent.",
         " ".join(f"{module}.=" for module in _PATCHED_MODULES),
     ),
     TOO_LONG: _Kind(
@@ -152,14 +152,17 @@ _KINDS = {
         " large table of data is innocent.",
     ),
     "settrace": _Kind(
-        "Tracing, profiling or an audit hook sees each call of the process. Measuring one's own code is"
+        "Tracing, profiling or an audit hook sees each call of the process. Profiling your own code is"
         " innocent."
     ),
-    "another interpreter": _Kind("A second interpreter in the process runs code that nothing here watches."),
+    "another interpreter": _Kind("The grader cannot watch code in a second interpreter."),
     "code objects": _Kind(
-        "Code was made or exchanged while the notebook ran. Decorators of some libraries do this, too."
+        "The notebook created or replaced code objects while it ran. Some libraries' decorators do this, too."
     ),
-    "something that is no answer": _Kind("The worker sent data that is not an answer to the grader."),
+    "something that is no answer": _Kind(
+        "The worker sent data that is neither an answer nor a notice, so student code may have written to"
+        " its pipe."
+    ),
 }
 _KIND_OF = {name: what for what, kind in _KINDS.items() for name in kind.names.split()}
 #: The names before the dots of the table, and those after them.

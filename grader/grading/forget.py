@@ -35,7 +35,7 @@ def forget(results: Path, name: str) -> list[str]:
         BrokenRunError: a file cannot be removed or written.
     """
     if not results.is_dir():
-        raise GraderError(f"{results} is no folder of results: name theirs by --out")
+        raise GraderError(f"{results} is not a results folder: name it with --out")
     run = read_run(results, makes_again=True)
     with ResultsStore(results) as store:
         known = {path.name for folder in _OF_EACH for path in (results / folder).glob("*") if path.is_dir()}

@@ -118,12 +118,14 @@ def _changed(course: Course, result: Result) -> Iterator[str]:
 
 
 _NO_EVIDENCE = "What was observed of this notebook is not stored any more, so nothing can be judged again."
-_NO_REFERENCE = "What was expected is not stored any more, so nothing can be judged again."
+_NO_REFERENCE = "The expected observations are no longer stored, so the result cannot be judged again."
 _NO_STUBS = (
-    "No check had failed then, so it was not observed which checks the code as handed out passes: the score"
-    " of now counts these, too."
+    "No check had failed then, so the starter code was not observed: the new score also counts checks that"
+    " the starter code passes."
 )
-_OTHER_CASES = "The checks of now ask for facts that were not observed then, so nothing can be judged again."
+_OTHER_CASES = (
+    "The current checks need observations that were not made then, so the result cannot be judged again."
+)
 
 
 def _differences(stored: Result, now: Result) -> Iterator[str]:

@@ -70,8 +70,8 @@ def refuse_folders(course: Course, submissions: Path, out: Path) -> None:
     handed_in, results = submissions.resolve(), out.resolve()
     if handed_in in (course.root, *course.root.parents):
         raise GraderError(
-            f"{course.root} holds a course, but lies in {submissions}, where only students' work may be: go "
-            "to the folder of your own course, and name the folder that holds the students' folders"
+            f"{course.root} contains a course, but is inside {submissions}, where only students' work may"
+            " be: go to the folder of your own course, and name the folder with the students' folders"
         )
     if handed_in in (results, results / "submissions"):
         raise GraderError(
@@ -80,8 +80,8 @@ def refuse_folders(course: Course, submissions: Path, out: Path) -> None:
     for folder in (results, *results.parents):
         if (folder / RELEASE_MANIFEST).is_file():
             raise GraderError(
-                f"{out} lies in what `release` wrote for students, and results hold what they must not see:"
-                " choose another --out"
+                f"{out} is inside a released repository, and students must not see results: choose another"
+                " --out"
             )
 
 
@@ -115,7 +115,7 @@ def select(
     ]
     if not selected:
         named = ", ".join([*sorted(asked), *options.assignments])
-        raise GraderError(f"{submissions}: nothing was handed in that belongs to {terminal_text(named)}")
+        raise GraderError(f"{submissions}: there is no submission of {terminal_text(named)}")
     return selected
 
 

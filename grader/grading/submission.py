@@ -143,8 +143,8 @@ class Version:
             return self.submission.error
         if best.is_certain and not self.is_certain:
             return (
-                f"taken for {self.submission.assignment} only by the functions it defines, where"
-                f" {best.submission.relative} says so by its metadata or its name"
+                f"recognized as {self.submission.assignment} only by its functions, but"
+                f" {best.submission.relative} by its metadata or name"
             )
         return None
 
@@ -298,8 +298,8 @@ def _read(
         visible = f"_{item.stem}" if item.stem.startswith(".") else item.stem  # files are named after it
         name = distinct_file_name(visible, item.raw_relative, set(functions))
         error = error or (
-            f"{item.relative} is no assignment of this course ({', '.join(functions)}): name the file after"
-            " the one it answers and submit it again."
+            f"{item.relative} is not an assignment of this course ({', '.join(functions)}): name the file"
+            " after its assignment, and submit it again."
         )
     content, asked = Content.UNREADABLE, recognition.contradicts or stem
     if notebook is not None:

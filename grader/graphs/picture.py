@@ -142,8 +142,8 @@ def summary(graph: Graph) -> str:
     custom = next((node for node in nodes if _OF_PYTHON.search(node.op)), None)
     if custom is not None:
         return (
-            f"{counted}, none freed or overwritten that autograd knows of; what the backward of "
-            f"{operation(custom.op)} does is Python's own, and not to be seen here."
+            f"{counted}, none freed or overwritten that autograd knows of; the backward of "
+            f"{operation(custom.op)} is Python code, which the graph does not show."
         )
     return f"{counted}, none freed or overwritten that autograd knows of: {_reached(graph, nodes)}."
 
@@ -157,8 +157,8 @@ def _of_leaf(graph: Graph, root: Named) -> str:
             f"{root.name} is a leaf without a history{shares}: a backward ends in it, and its .grad {grad}."
         )
     if root.version is None:
-        return f"{root.name} is an inference tensor: it has no history, and can get none."
-    return f"{root.name} has no history{shares}: no gradient travels back from it."
+        return f"{root.name} is an inference tensor, which autograd never connects to a graph."
+    return f"{root.name} is not connected to a graph{shares}, so no gradient flows back from it."
 
 
 def _counted(graph: Graph) -> str:

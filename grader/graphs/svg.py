@@ -176,14 +176,14 @@ def _outline(kind: str, centre: _Point, width: float, height: float) -> str:
 
 
 _WORDS = {
-    "gradient": "the way a gradient travels",
+    "gradient": "how gradients flow",
     "result": "a non-leaf, and the operation that made it",
     "op": "an operation",
-    "leaf": "a leaf: gradients end in its .grad",
-    "constant": "a tensor without history; a dashed line says who used it",
-    "freed": "saved tensors freed: a backward has been through here",
+    "leaf": "a leaf; its gradients accumulate in .grad",
+    "constant": "a tensor without a graph; a dashed line leads to the operation that used it",
+    "freed": "saved tensors freed by a backward",
     "stale": "a saved tensor was overwritten (v: version counter)",
-    "memory": "same memory; a cut where only one side has a history",
+    "memory": "shared storage; crossed out if only one side has a graph",
 }
 
 LEGEND_HTML = (
@@ -192,8 +192,8 @@ LEGEND_HTML = (
     + "<li><strong>w</strong> 3x4: a tensor and its shape</li></ul>"
 )
 LEGEND_MARKDOWN = (
-    "Arrows show the way a gradient travels. A box with double sides is a non-leaf and the operation that "
-    "made it; a box with round ends is a leaf; a dashed box has no history; a hexagon is an operation whose "
-    "saved tensors are freed or overwritten; a dotted line joins tensors on the same memory. "
-    "Behind a tensor's name stands its shape."
+    "Arrows show how gradients flow. A box with double sides is a non-leaf and the operation that made it; a "
+    "rounded box is a leaf; a dashed box has no graph; a hexagon is an operation whose saved tensors were "
+    "freed or overwritten; a dotted line joins tensors that share storage. The shape follows the tensor's "
+    "name."
 )

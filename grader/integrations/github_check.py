@@ -43,9 +43,9 @@ from grader.student.notebook import (
 from grader.student.process import RunnerPool
 from grader.text import markdown_text, some, terminal_line, terminal_text
 
-_REMARKS = {"untouched": "This question is still as it was handed out.", "missing": "No cell defines {name}."}
+_REMARKS = {"untouched": "This question is still the starter code.", "missing": "No cell defines {name}."}
 _MOST_PLACES = 3
-_PUBLIC = "This is a first answer. The points of your grade come from other checks, which look more closely."
+_PUBLIC = "These checks test one example each. Your grade comes from hidden checks, which test more."
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,9 @@ def _course_in(root: Path) -> Course:
     """The course in the zip, and no other."""
     if root.is_dir() and (course := Course.find(root)).root == root.resolve():
         return course
-    raise GraderError(f"{root} holds no course: make the zip anew by `python -m grader export gradescope`")
+    raise GraderError(
+        f"{root} contains no course: create the zip again with `python -m grader export gradescope`"
+    )
 
 
 def _graded(course: Course, stem: str, handed_in: Path, temporary: Path) -> Result:

@@ -154,7 +154,7 @@ def find_notebooks(folder: Path, skipped: str = "") -> list[FoundNotebook]:
             count, first = others.get(student, (0, inner))
             others[student] = count + 1, min(first, inner)
     if not notebooks:
-        raise GraderError(f"There is no notebook below {folder}: put a folder for every student into it.")
+        raise GraderError(f"{folder} contains no notebooks: put a folder for each student into it.")
     students = {notebook.student for notebook in notebooks}
     for student, (count, first) in others.items():
         if student not in students:
@@ -247,10 +247,10 @@ def read_file(path: Path) -> NotebookFile:
             _require_plain(status, name)
             content = file.read(status.st_size)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "its name is no file name"
+        reason = getattr(error, "strerror", None) or "its name is not a valid file name"
         raise NotebookError(
             f"{name} cannot be read ({reason}).",
-            "See to it that it exists and may be read, then grade again.",
+            "Check that it exists and is readable, then grade again.",
             "unreadable",
         ) from error
     return NotebookFile(name, content, hashlib.sha256(content).hexdigest())

@@ -39,9 +39,7 @@ MAX_LABEL_BYTES = 1024  # of a cell's type and id
 MAX_LINES = 1_000_000  # of all sources that are lists of lines
 _TOO_MANY_VALUES = "millions of values beside its code"
 
-_SAVE_AGAIN = (
-    "It may have been cut off on its way: look whether it opens in Jupyter, save it and submit it again."
-)
+_SAVE_AGAIN = "It may be incomplete: check that it opens in Jupyter, save it and submit it again."
 _NULL = Raw(b"null")
 _CONFLICT = re.compile(rb"^<{7} ", re.MULTILINE)
 # Files of other kinds under a notebook's name: how the text begins, what it is, what to do.

@@ -64,7 +64,7 @@ def _question(row: Row, questions: Mapping[str, float]) -> str | None:
     question = row.cells["question"]
     if question and question not in questions:
         meant = did_you_mean(question, questions)
-        raise row.error(f"{question} is no question of {row.cells['assignment']}: {meant}")
+        raise row.error(f"{question} is not a question of {row.cells['assignment']}: {meant}")
     return question or None
 
 

@@ -34,7 +34,7 @@ class Row:
         """
         stem = self.cells["assignment"]
         if stem not in stems:
-            raise self.error(f"{stem!r} is no assignment of this course: {did_you_mean(stem, stems)}")
+            raise self.error(f"{stem!r} is not an assignment of this course: {did_you_mean(stem, stems)}")
         return stem
 
     def time(self, column: str) -> datetime:

@@ -107,9 +107,9 @@ def require_somebody(roster: Roster, students: Collection[str]) -> None:
     if roster.people and students and not {*students} & {*roster.students}:
         name = min(students)
         raise GraderError(
-            f"{roster.path} names nobody who handed in: its columns (student, name, email, github, canvas id,"
-            " moodle id) have to name students as their folders are called; if it belongs to another class,"
-            f" move it away. {terminal_text(name)} is not on it:"
+            f"{roster.path} matches no submission: its columns (student, name, email, github, canvas id,"
+            " moodle id) must identify students by the names of their folders. If it belongs to another"
+            f" class, move it away. {terminal_text(name)} is not on it:"
             f" {terminal_text(did_you_mean(name, roster.students))}"
         )
 
@@ -136,7 +136,7 @@ def _people(sheet: Sheet, columns: Mapping[str, int]) -> Iterator[Person]:
                 heading = sheet.value(sheet.rows[0], columns[kind])
                 raise GraderError(
                     f"{sheet.path}, lines {first} and {line} have the same {heading}, {terminal_text(text)}:"
-                    " remove one of them or correct it, or leave it empty."
+                    " remove, correct or clear one of them."
                 )
         persons.append(Person(named, name or named, ids, line, known.get("group", "")))
     numbers = Counter(file_name(person.student) for person in persons)
@@ -146,7 +146,7 @@ def _people(sheet: Sheet, columns: Mapping[str, int]) -> Iterator[Person]:
         if (first := lines_of.setdefault(("student", student), person.line)) != person.line:
             raise GraderError(
                 f"{sheet.path}, lines {first} and {person.line} both name {terminal_text(student)}:"
-                " remove one of them or, if they are two students, give each line an id of its own (email,"
+                " remove one line or, if they are two students, give each line its own id (email,"
                 " github, canvas id, number)."
             )
         yield replace(person, student=student)

@@ -54,7 +54,7 @@ class Students:
             raise GraderError(f"{told} may be several students: write {several}")
         unread = f" ({self.roster.about_unread})" if self.roster.unread else ""
         meant = terminal_text(did_you_mean(name, self._everybody.students))
-        raise GraderError(f"{told} is no student of this class: {meant}{unread}")
+        raise GraderError(f"{told} is not a student of this class: {meant}{unread}")
 
     def of_row(self, row: Row) -> str:
         """The student whom the row's column `student` means.

@@ -121,8 +121,8 @@ class Term:
         for stem, students in others.items():
             named = ", ".join(some(students, _MOST_NAMED))
             notes.append(
-                f"{stem} is no assignment of this term (course.toml, [term]), but {named} handed it in: it is"
-                " graded, and makes nobody absent."
+                f"{stem} is not an assignment of this term (course.toml, [term]), but {named} submitted it:"
+                " it is graded, and missing for no one else."
             )
         unused = [
             f"{terminal_text(student)}, {stem}"
@@ -132,8 +132,8 @@ class Term:
         if unused:
             named = "; ".join(some(sorted(unused), _MOST_NAMED))
             notes.append(
-                f"{ADJUSTMENTS} adjusts what was not handed in, so these lines give nothing: {named}. To give"
-                " points for it, put the notebook that was handed out into the student's folder."
+                f"{ADJUSTMENTS} adjusts work that was not submitted, so these lines have no effect: {named}."
+                " To give points for it, copy the released notebook into the student's folder."
             )
         return notes
 

@@ -81,7 +81,7 @@ def withdrawn(result: Result, *, is_absent: bool) -> Change:
         is_absent: whether the gradebook has a row for the student and the assignment all the same.
     """
     after = Score(0.0, result.max_score, "absent" if is_absent else "gone")
-    return Change(result.student, result.what, Score.of(result), after, "nothing handed in any more")
+    return Change(result.student, result.what, Score.of(result), after, "no longer submitted")
 
 
 def _why(before: Result, after: Result) -> str:

@@ -409,7 +409,7 @@ def result_from_json(stored: Any, name: str) -> Result:
         raise ValueError(f"its schema is not {SCHEMA}")
     result = msgspec.convert({**stored, "name": name}, Result)
     if file_name(result.student) != result.student:
-        raise ValueError("the student's name is no name of a folder")
+        raise ValueError("the student's name is not a valid folder name")
     if result.assignment not in {None, name}:
         raise ValueError(f"it is a result of {result.assignment!r}")
     if min(_points(result)) < 0:

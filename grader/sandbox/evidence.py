@@ -30,8 +30,8 @@ from grader.text import quoted, some, utf8_text
 
 #: What a student reads in place of a diagnosis where there is nothing to diagnose.
 UNANSWERED = {
-    "missing": "No cell of this notebook defines {name}, or the cell that does stopped with an error before.",
-    "untouched": "{name} is still as it was handed out.",
+    "missing": "No cell of this notebook defines {name}, or its cell stopped with an error first.",
+    "untouched": "{name} is still the starter code.",
 }
 
 
@@ -60,16 +60,16 @@ REASONS = {
     ),
     Failure.LATE: "your code still ran when the {question:.0f} s of this question were over, and was stopped",
     Failure.CLOSED: (
-        "your code ended the Python process (os._exit, a crash in native code, a limit of the system)"
+        "your code ended the Python process (os._exit, a crash in native code, or a system limit)"
     ),
     Failure.KILLED: "the system ended the process of your code, most likely because it took too much memory",
-    Failure.FORGED: "the process of your notebook sent answers nobody asked for, so none of them was used",
+    Failure.FORGED: "the process of your notebook sent answers without a request, so none was used",
     Failure.MALFORMED: (
         "the process of your notebook sent something that is not an answer, so it was not used"
     ),
-    Failure.PATCHED: "your code replaced {changed} while it ran; nothing can be judged by that",
+    Failure.PATCHED: "your code replaced {changed} while it ran, so its results cannot be judged",
     Failure.NOTHING_DEFINED: "the notebook ended or blocked its process before it defined anything",
-    Failure.NOTHING_SEEN: "the notebook ended or blocked its process before its functions could be looked at",
+    Failure.NOTHING_SEEN: "the notebook ended or blocked its process before its functions could be called",
     Failure.NOT_REACHED: _NOT_REACHED,
     Failure.TOO_LATE: f"{_NOT_REACHED}, because the time of the question was used up before",
     Failure.TOO_LATE_FOR_NOTEBOOK: f"{_NOT_REACHED}, because the time of the notebook was used up before",
@@ -86,7 +86,7 @@ CONSEQUENCES = frozenset({Failure.NOT_REACHED, Failure.TOO_LATE, Failure.TOO_LAT
 #: The time of a request, a question or a notebook ran out.
 OUT_OF_TIME = frozenset({Failure.TIMEOUT, Failure.LATE, Failure.TOO_LATE, Failure.TOO_LATE_FOR_NOTEBOOK})
 
-UNJUDGED = "This check did not come to a verdict; your instructor has to look at it."
+UNJUDGED = "This check has no verdict; your instructor will look at it."
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,10 @@ _FILES = {
     ),
 }
 _USERS = {
-    "another": "each worker becomes a user of its own, who owns nothing",
+    "another": "each worker runs as a separate user, who owns nothing",
     "nobody": (
-        "all workers become nobody, because this container has few users: a notebook that starts many "
-        "threads can keep those graded beside it from starting any"
+        "all workers run as the user nobody, because this container has few users: a notebook that starts "
+        "many threads can prevent the ones graded at the same time from starting any"
     ),
     "same": (
         "workers run as you (uid {uid}), because only root can make them another user: what keeps them from "
@@ -36,8 +36,8 @@ _USERS = {
     ),
 }
 _KEPT = (
-    "{kept} is kept, because Python lies in a folder that other users may not enter: permission bits do not "
-    "bind a worker when it reads, Landlock alone does; a Python in /usr or /opt needs no capability"
+    "workers keep {kept}, because other users may not enter Python's folder: only Landlock, not permission "
+    "bits, limits what a worker reads; a Python in /usr or /opt needs no capability"
 )
 
 

@@ -39,9 +39,9 @@ _WORDS: dict[Status, _Words] = {
 }
 #: What errors mean that do not come up where a student works.
 _REASONS = {
-    "FileNotFoundError": "Only the notebook is handed in, so nothing lies beside it here.",
-    "ModuleNotFoundError": "It is not installed here or, if it is a file of yours, not handed in.",
-    "EOFError": "Nobody is there to type while a notebook is checked.",
+    "FileNotFoundError": "Only the notebook is submitted, so other files are missing here.",
+    "ModuleNotFoundError": "It is not installed here or, if it is your own file, not submitted.",
+    "EOFError": "A check cannot wait for input.",
 }
 COMMAND = "python -m grader"
 _CODE = re.compile(r"`([^`]+)`")
@@ -174,7 +174,7 @@ def _when_done(report: NotebookReport) -> str:
 
 def _about_failed_cell(report: NotebookReport) -> str:
     guilty = report.cell_name(report.cells[0][0])
-    return f"But {guilty} fails: mend or delete it, because Jupyter stops there."
+    return f"But {guilty} fails: fix or delete it, because Jupyter stops there."
 
 
 def counted(questions: Sequence[QuestionReport]) -> str:
@@ -223,7 +223,7 @@ def _print_question(
         for line in _about_missing(found, report):
             put(to, line, 6)
     if is_alone and found.status == "untouched" and found.tests:
-        put(to, "As it was handed out:", 6)
+        put(to, "The starter code:", 6)
     if found.status == "fails" or (is_alone and found.status == "untouched"):
         for title, failure in found.tests:
             status: Status = "passes" if failure is None else "fails"
@@ -241,9 +241,9 @@ def _about_missing(found: QuestionReport, report: NotebookReport) -> Iterator[st
     failed = dict(report.cells)
     guilty = [cell.number for cell in report.notebook.code if cell.number in failed and name in cell.source]
     if guilty:
-        yield f"{name} was not defined, because {report.cell_name(guilty[0])} failed: mend that first."
+        yield f"{name} was not defined, because {report.cell_name(guilty[0])} failed: fix that first."
         return
-    yield f"No cell defines {name}. Name your function so, or get its cell back:"
+    yield f"No cell defines {name}. Rename your function, or restore its cell:"
     yield f"{COMMAND} reset {report.notebook.argument} {identity}"
 
 
@@ -320,7 +320,7 @@ def _next_step(found: Mapping[Path, NotebookReport | GraderError], stems: Mappin
         if stems[path] in originals - {path.stem}:
             continue  # `01_x-Copy1` is a copy where `01_x` is there
         if isinstance(report, GraderError):
-            return f"Next: mend {terminal_line(path.name)}, as said above."
+            return f"Next: fix {terminal_line(path.name)}, as described above."
         if following := report.next_question:
             return f"Next: {COMMAND} check {report.notebook.argument} {following.question.id}"
     return f"Next: {COMMAND} submit"

@@ -211,7 +211,7 @@ def quiet() -> Iterator[Printed]:
 
 
 def _refuse_input(*_: object) -> str:
-    raise EOFError("nobody types while a check runs: take input() out of your answer")
+    raise EOFError("a check cannot wait for input: remove input() from your answer")
 
 
 def sources_of(cache: Mapping[str, Any]) -> dict[str, str]:

@@ -135,10 +135,10 @@ def open_notebook(path: Path) -> StudentNotebook:
     original = near[stem].document if stem in near else None
     questions = questions_of(original or document)
     if not questions:
-        stems = f" Handed out were {', '.join(sorted(near))}." if near else ""
+        stems = f" The course has {', '.join(sorted(near))}." if near else ""
         raise GraderError(
-            f"{terminal_text(path.name)} is no notebook of this course: it names no assignment, and holds no"
-            f" public check.{stems} Work in the notebook you were given, and keep its name."
+            f"{terminal_text(path.name)} is not a notebook of this course: it names no assignment and"
+            f" contains no public check.{stems} Work in the notebook that you were given, and keep its name."
         )
     return StudentNotebook(document, stem, original, questions)
 
@@ -186,7 +186,7 @@ def find_notebook(argument: str) -> Path:
             if is_notebook(candidate.name):
                 return candidate
             name = terminal_text(candidate.name)
-            raise GraderError(f"{name} is no notebook: name one, such as {_example(candidate.parent)}")
+            raise GraderError(f"{name} is not a notebook: name one, such as {_example(candidate.parent)}")
     if path.is_dir():
         raise GraderError(
             f"{terminal_text(argument)} is a folder: name a notebook in it, such as {_example(path)}."
@@ -239,7 +239,7 @@ def notebooks_in(folder: Path) -> dict[Path, str]:
     """
     if not folder.exists():
         raise GraderError(
-            f"there is no folder {terminal_text(str(folder))}: name the one that holds your notebooks."
+            f"there is no folder {terminal_text(str(folder))}: name the one with your notebooks."
         )
     if folder.is_file():
         return {folder: assignment_of(folder) or folder.stem}
@@ -284,7 +284,7 @@ def argument_of(path: Path) -> str:
 def _advice(path: Path, why: NotebookError, handed_out: StudentNotebook | None) -> str:
     """Why a notebook cannot be read, and what its student does: the error's own advice is for submissions."""
     repair = _REPAIRS.get(why.kind, "").format(file=_quoted(str(path)))
-    restart = "get the notebook anew from where the course is handed out."
+    restart = "download the notebook again from your course."
     if handed_out is not None:
         origin = handed_out.document.path
         with suppress(ValueError):  # between two drives of Windows there is no way

@@ -54,7 +54,7 @@ def plan(notebook: StudentNotebook, question: Question) -> Reset:
     stub, document = question.stub, notebook.document
     if notebook.handed_out is None or stub is None:
         raise GraderError(
-            f"how {question.id} of {notebook.name} was handed out is not known here: put the notebook you"
+            f"the starter code of {question.id} of {notebook.name} was not found: put the notebook that you"
             " were given into a folder .handout beside yours, then reset again."
         )
     encoding = json.detect_encoding(document.content)

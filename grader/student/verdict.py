@@ -26,7 +26,7 @@ _SHOWN = {
     "untouched": ("·", "not started yet"),
     "missing": ("!", "not there yet"),
     "unchecked": ("-", "has no public check"),
-    "stale": ("!", "not what stands above"),
+    "stale": ("!", "not checked: the cell above did not run"),
 }
 
 
@@ -94,18 +94,18 @@ class Verdict:
         cell, passes = f"The cell of {name}", "passes" if self.found.status == "passes" else "does not pass"
         if self.failed:
             where = f", in line {self.failed.line}" if self.failed.line else ""
-            so = f"In memory is still your old function, which {passes}."
+            so = f"Your old function is still in memory, and {passes}."
             if is_missing:
-                so = f"So {question.function} is not defined: mend the cell, and run it again."
+                so = f"So {question.function} is not defined: fix the cell, and run it again."
             return f"{cell} did not run: it {self.failed.text.rstrip('.')}{where}. {so}"
         if is_missing and self.has_run:
-            return f"{cell} ran, but did not define {question.function}: does it spell the name so?"
+            return f"{cell} ran, but did not define {question.function}: check the spelling of the name."
         if is_missing:
             return f"Run the cell of {name} first: {question.function} is not defined."
         if self.is_outdated:
-            return f"{cell} was changed after it ran. What ran {passes}: run the cell again."
+            return f"{cell} was changed after it ran. The version that ran {passes}: run the cell again."
         if self.found.status == "untouched":
-            return f"{question.function} is as it was handed out: complete it above, and run its cell."
+            return f"{question.function} is still the starter code: fix it above, and run its cell."
         return ""
 
     @property
@@ -114,8 +114,8 @@ class Verdict:
         if not self.again or self.status != "fails":
             return ""
         return (
-            "The cell has not run since the last check. What was checked has the line"
-            f" `{self.again.replace('`', chr(39))}`: if the cell shows another one, run it."
+            "The cell has not run since the last check. The checked version has the line"
+            f" `{self.again.replace('`', chr(39))}`: if the cell shows a different line, run it."
         )
 
     @property

@@ -140,7 +140,7 @@ def test_records_of_another_number_have_no_form_that_can_be_judged(seen):
 @pytest.mark.parametrize(
     ("expected", "words"),
     [
-        (NoFacts("it was too slow"), "got no facts of the reference: it was too slow"),
+        (NoFacts("it was too slow"), "could not observe the reference: it was too slow"),
         (RequestRaised(ERROR), "fails on the reference: "),
     ],
 )

@@ -36,7 +36,7 @@ def line_of(klass, text):
         ),
         (
             "w[0]",
-            "object is not subscriptable; w is a tensor, whose numbers stand in w.value",
+            "object is not subscriptable; w is a tensor, whose numbers are in w.value",
         ),
         ("undefined", "NameError: name 'undefined' is not defined"),
         ("not w.is_leaf", "This is not a leaf."),

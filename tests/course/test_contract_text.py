@@ -253,7 +253,7 @@ def test_a_line_about_several_arguments_is_replaced(made):
 def test_arguments_that_differ_are_complained_about(made):
     """An argument of the stub that the contract does not give, the other way round, and no words for it."""
     (unknown,) = complaints(declared("f", {"x": tensor("n", says="(n,)")}), stub=WITHOUT)
-    assert unknown.endswith(": f takes n, of which its contract says nothing; declare it")
+    assert unknown.endswith(": f takes n, which its contract does not declare: add it")
     more = declared("f", {**made.arguments, "m": number(1, says="an int")})
     (not_taken,) = complaints(more, stub=WITHOUT)
     assert "the contract gives m, and f takes x, n: name the arguments of the call with given=" in not_taken

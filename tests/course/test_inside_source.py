@@ -218,7 +218,7 @@ def test_a_definition_hides_no_word_that_travels_along(load):
 @pytest.mark.parametrize("text", ["inside(lambda: 1)", "@inside\nasync def helper():\n    pass\n"])
 def test_only_functions_and_classes_travel(refused, text):
     """A lambda or a coroutine is refused: it has no definition that could travel."""
-    assert "neither a function nor a class" in refused(text)
+    assert "must be a function or a class" in refused(text)
 
 
 @pytest.mark.parametrize("signature", ["", "student, other", "student, n=1"])

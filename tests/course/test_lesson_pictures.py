@@ -153,7 +153,7 @@ def test_what_cannot_be_drawn_is_told_with_its_line(root, shared_zygote, old, ne
 def test_what_says_too_little_is_refused(root, old, new):
     """A picture has a caption, and names for what it shows."""
     replace(root, old, new)
-    with pytest.raises(CourseError, match=r"line 1\d: begin this cell, which is tagged `drawn`"):
+    with pytest.raises(CourseError, match=r"line 1\d: this cell is tagged `drawn`"):
         read_assignment(root / "solutions" / "01_tiny.py")
 
 

@@ -112,7 +112,7 @@ READ = {
     ),
     "torch in a check file": (
         ("checks", TORCH, "import torch"),
-        "checks, line 4: `import torch`: checks run where there is no torch; write `from grader.inside imp",
+        "checks, line 4: `import torch`: checks run without torch; write `from grader.inside imp",
     ),
     "an unknown word": (
         ("checks", TORCH, "from grader.inside import inside, snp, torch"),
@@ -134,7 +134,7 @@ READ = {
     "a name of a picture that the student does not have": (
         ("checks", MADE, f"{MADE}\n\n{PICTURE.format('student.laef(3)')}"),
         ("checks", TORCH, DRAWS),
-        "checks, line 24: shown asks for student.laef, which no question and no other cell of the mast",
+        "checks, line 24: shown asks for student.laef, which no question and no other cell of the note",
     ),
     "a name that is misspelt inside": (
         ("checks", "torch.randint", "torhc.randint"),
@@ -156,7 +156,7 @@ READ = {
     ),
     "an inside function that asserts": (
         ("checks", DRAWN, '    assert setup, "no"'),
-        "checks, line 13: length asserts something: inside there are facts only; assert in",
+        "checks, line 13: length contains an assert: return observations, and assert in",
     ),
     "two inside functions of one name": (
         ("checks", "@points(2)", "@inside\ndef length(n):\n    return n\n\n\n@points(2)"),
@@ -192,11 +192,11 @@ READ = {
     ),
     "a check by another name": (
         ("checks", "def test_leaf(", "def leaf_test("),
-        "checks, line 27: leaf_test takes a contract, and nobody calls it: a check's name begins with test_",
+        "checks, line 27: leaf_test takes a contract, and no check calls it: ",
     ),
     "a check in a class": (
         ("checks", *IN_A_CLASS),
-        "checks, line 27: test_leaf stands in the class TestLeaf: checks stand in none",
+        "checks, line 27: test_leaf is in the class TestLeaf: make it a function",
     ),
     "a check that pytest skips": (
         ("checks", "@points(3)", '@pytest.mark.skip(reason="later")\n@points(3)'),
@@ -314,19 +314,19 @@ TRIED = {
     ),
     "a contract of nothing random": (
         ("checks", DRAWN, "    return 3"),
-        "checks, line 17: contract made draws nothing at random, so an answer can foresee its facts: draw a",
+        "checks, line 17: contract made draws nothing at random, so an answer can predict the observations",
     ),
     "a stub that is an answer": (
         ("master", "    # return x\n", "    # return x + x\n"),
-        "master, line 11, q1: the stub answers the question already: it passes every hidden check. Let it",
+        "master, line 11, q1: the starter code passes every hidden check. Add the",
     ),
     "a stub that does not run": (
         ("master", "    # return x\n", "    # return xx\n"),
-        "master, line 11, q1: the stub does not run: In double (code cell 2): `return xx` stopped with Nam",
+        "master, line 11, q1: the starter code does not run: In double (code cell 2): `return xx` stopped",
     ),
     "a stub that passes its public check": (
         ("master", "double(2) == 4", "double(2) > 1"),
-        "master, line 11, q1: the stub passes its public check",
+        "master, line 11, q1: the starter code passes its public check",
     ),
     "a picture that fails": (
         ("checks", MADE, f"{MADE}\n\n{PICTURE.format('graph(y=student.leaf(3) + torch.ones(4))')}"),
@@ -439,7 +439,7 @@ def test_what_was_left_in_is_told(course):
         ("checks", DRAWN, f"    print(3)\n{DRAWN}"),
     )
     path = made.check_file("01_tiny")
-    lines = [f"{path}, line {line}: print is left in, and nobody reads it: remove it" for line in (13, 30)]
+    lines = [f"{path}, line {line}: remove print, because its output is never shown" for line in (13, 30)]
     assert left_in(path) == lines
     assert left_in(made.answers_file("01_tiny")) == []
 
@@ -448,7 +448,7 @@ def test_functions_that_two_assignments_ask_for_are_told():
     """A notebook that was renamed is recognised by its functions."""
     functions = {"01_a": ["step", "loss"], "02_b": ["loss"], "03_c": ["other"]}
     (told,) = doctor.shared_functions(functions)
-    assert told.startswith("solutions/01_a.py and solutions/02_b.py both ask for loss, by which a renamed")
+    assert told.startswith("solutions/01_a.py and solutions/02_b.py both define loss, so the grader cannot")
 
 
 def by_hand(course):
@@ -475,7 +475,7 @@ def test_pytest_by_hand_tells_the_same(course):
     made = course(adding, ("checks", SAME, broken))
     told = by_hand(made)
     path = made.check_file("01_tiny")
-    assert "found is a tensor, whose numbers stand in found.value" in told
+    assert "found is a tensor, whose numbers are in found.value" in told
     said = "length, called by contract made, fails on the reference with RuntimeError: The size of"
     assert told.count(f"\n{path}, line 13: {said}") == 2
     assert "Traceback" not in told

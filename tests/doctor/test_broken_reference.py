@@ -240,7 +240,7 @@ def test_a_contract_without_facts_is_told_with_its_declaration(course):
     """If no line can be blamed, as when time ran out, it is that of the declaration."""
     evidence = Evidence(answers={"own_lines": Answer.without_facts(NoFacts("it took too long"))})
     (told,) = broken_contracts(course.rubric("01_tiny").contracts, evidence, ["own_lines"])
-    said = "contract own_lines got no facts of the reference: it took too long"
+    said = "contract own_lines could not observe the reference: it took too long"
     assert told == line_of(course, "own_lines = ") + said
 
 

@@ -34,10 +34,10 @@ def test_a_part_of_the_answers_is_judged_as_they_say(stem, shared_zygote, monkey
     """Of some questions, the doctor complains only of what the answers that are left out would show."""
     monkeypatch.setattr(doctor, "answers_of", lambda *where: answers_of(*where)[::PART])
     of_others = (
-        "fails no wrong answer",
+        "fails no known-wrong answer",
         "names an edit that cannot be made",
-        "of every wrong",
-        "no wrong answer",
+        "every known-wrong answer",
+        "it records answers that don't exist",
     )
     questions = COURSE.assignments[stem].questions[COURSE.stems.index(stem) % 3 :: 3]
     examined = (doctor.examine(COURSE, [stem], jobs=2, question=q.id, seeds=ONE) for q in questions)

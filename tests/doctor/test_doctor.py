@@ -34,11 +34,11 @@ TOLD = {
     ),
     "a wrong answer that passes": (
         ("answers", "return x * x", "return x * 2"),
-        "q1, squared (line 14) is wrong, and no hidden check fails it",
+        "q1, squared (line 14) is wrong, but passes all hidden checks",
     ),
     "a check that catches nothing": (
         ("checks", '"This is not a leaf."', IDLE),
-        "test_idle fails no wrong answer",
+        "test_idle fails no known-wrong answer",
     ),
     "a reference that its public check fails": (
         ("master", "double(2) == 4", "double(2) == 5"),
@@ -46,7 +46,7 @@ TOLD = {
     ),
     "a demonstration that fails": (
         ("master", "# %%\nimport torch\n", "# %%\nimport torch\n\ndouble(2)\n"),
-        "untouched notebook fails: Code cell 2 stopped with NameError",
+        "released notebook fails: Code cell 2 stopped with NameError",
     ),
 }
 
@@ -114,7 +114,7 @@ doubled = contract("double", X, call=Call(how=twice, gradients="none"), name="do
         ("answers", "    return x + x", "    raise ValueError"),
         built=False,
     )
-    assert any("test_double fails a right answer that draws random numbers, too: " in c for c in told)
+    assert any("test_double fails a right answer that draws random numbers: " in c for c in told)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ doubled = contract("double", X, call=Call(how=twice, gradients="none"), name="do
         (
             'plain = {fails = ["test_requires_grad"], first = "test_requires_grad+1: "}\n',
             "",
-            "of which 01_tiny.outcomes.toml has no line. Mend it",
+            "which 01_tiny.outcomes.toml does not record. Fix it",
         ),
         (
             '["test_requires_grad"]',
@@ -138,13 +138,15 @@ def test_a_wrong_answer_that_fares_otherwise_than_its_line_says_is_told(complain
     (told,) = complaints(("outcomes", line, other))
     assert told.startswith("q2, plain (line 26) fails test_requires_grad, ")
     assert said in told
-    assert told.endswith(", or run --accept and read the diff of that file")
+    assert told.endswith(", or run --accept and review the diff of that file")
 
 
 def test_a_line_of_an_answer_that_is_gone_is_told(complaints):
     """So is that of an answer which is right now."""
     (told,) = complaints(("outcomes", "plain =", 'gone = {fails = ["test_leaf"]}\nplain ='))
-    assert told.endswith("01_tiny.outcomes.toml: there is no wrong answer gone; --accept removes that")
+    assert told.endswith(
+        "01_tiny.outcomes.toml: it records answers that don't exist: gone. --accept removes them"
+    )
 
 
 def test_assignments_that_are_not_current_are_told(complaints):
@@ -199,7 +201,7 @@ def test_a_wrong_answer_that_passes_is_never_accepted(examined):
     """It gets no line, and is told whenever the doctor looks."""
     for _ in range(2):
         found = examined("answers", ANSWERS.replace("return x * x", "return x * 2"))
-        assert any("squared (line 14) is wrong, and no hidden check fails it" in c for c in found.complaints)
+        assert any("squared (line 14) is wrong, but passes all hidden checks" in c for c in found.complaints)
         assert "squared" not in examined.outcomes.read_text(encoding="utf-8")
 
 
@@ -209,9 +211,9 @@ def test_an_answer_that_stops_is_accepted_only_aloud(examined):
     line = text.splitlines().index("    return x.frobnicate") + 1
     stops = "q1, squared (line 14) stops with AttributeError, so test_double cannot judge it: In squared"
     place = f"(01_tiny.py, line {line}): `return x.frobnicate` stopped with AttributeError"
-    known = "but 01_tiny.outcomes.toml: fails test_double; passes the public check. Mend it, or run --accept"
-    aloud = "That is written down now; if the answer is not meant to stop, mend it"
-    idle = "test_double fails no wrong answer: what is it for?"
+    known = "but 01_tiny.outcomes.toml: fails test_double; passes the public check. Fix it, or run --accept"
+    aloud = "This is recorded now. If the answer must not stop, fix it"
+    idle = "test_double fails no known-wrong answer"
     for accept, end in ((False, known), (True, aloud)):
         told, stop = examined("answers", text, accept=accept).complaints
         assert told == idle

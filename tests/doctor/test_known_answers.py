@@ -281,13 +281,13 @@ REFUSED_EDITS = {
     '("x + y", "y", "No.")': f"no: `x + y` {NOWHERE} `return x + x`",
     '("x + x would", "y", "Comments do not count.")': f"no: `x + x would` {NOWHERE} `return",
     '("doubl", "y", "Words are whole.")': f"no: `doubl` {NOWHERE} `def double(",
-    '("n", "m", "No.")': "no: `n` stands 3 times in the reference of q1; write more of what stands around it",
+    '("n", "m", "No.")': "no: `n` occurs 3 times in the reference of q1; include more of the text around it",
     '("x + x", "x +", "No.")': "no: after the edit this is not valid Python",
     '("def double", "def triple", "No.")': "no: after the edit there is no double any more; leave its name",
     '("x + x", "(x + x)", "No.")': "no: the edit changes nothing in the reference of q1",
-    '("x", "y", "No.")|aded': "q1 has no accepted answer 'aded': did you mean added?",
-    '("x", "y", "No.")|squared': "q1 has no accepted answer 'squared'",
-    '("x", "y", "No.")|Leaf': "q1 has no accepted answer 'Leaf'",
+    '("x", "y", "No.")|aded': "q1 has no known-correct answer 'aded': did you mean added?",
+    '("x", "y", "No.")|squared': "q1 has no known-correct answer 'squared'",
+    '("x", "y", "No.")|Leaf': "q1 has no known-correct answer 'Leaf'",
     '("x + x", "2 * x")': FORM,
     '("", "2 * x", "No.")': FORM,
     '("x + x", "2 * x", WHY)': FORM,
@@ -398,13 +398,13 @@ def test_a_name_that_nothing_defines_is_told(told, line, name):
     """File, line, answer and name, and where it has to be defined."""
     (sentence,) = told(line)
     assert sentence.startswith(f"{told.path}, line 34: q1, tried: `{name}` is not defined: define or import")
-    assert sentence.endswith(" it at the head of 01_tiny.py, for no answer sees another")
+    assert sentence.endswith(" it at the top of 01_tiny.py, because answers cannot use each other")
 
 
 def test_a_name_that_many_answers_miss_is_told_once(told):
     """An import that is missing is one mistake, however many answers need it."""
     (sentence,) = told("return F.relu(x)", ("return x.detach().sum()", "return F.relu(x)"))
-    assert "`F` is not defined, nor in 1 more: define or import it" in sentence
+    assert "`F` is not defined, also not in 1 more: define or import it" in sentence
 
 
 def test_names_that_are_defined_are_not_told(told):

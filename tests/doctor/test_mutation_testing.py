@@ -97,7 +97,7 @@ def test_an_equal_that_a_check_finds_is_complained_about(course, shared_zygote):
     """What was called equal, and is killed, was not."""
     add(course, '\n\nequal("q1", "2 -> 3", why="a mistake")\n')
     assert report(course).complaints == [
-        f"q1, equal (line {LINE}) is not equal: a check tells 2 -> 3 from the reference; remove that"
+        f"q1, equal (line {LINE}) is not equivalent: a check finds 2 -> 3; remove this entry"
     ]
 
 

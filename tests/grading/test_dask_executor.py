@@ -196,11 +196,11 @@ def test_who_is_not_there_is_named(submissions, course, tmp_path, monkeypatch):
         nobody = f"tcp://127.0.0.1:{unused.getsockname()[1]}"
     sentences = {
         nobody: f"no Dask scheduler answers at {nobody}: start one",
-        "tcp://": "'tcp://' is no address of a Dask scheduler: one looks like tcp://host:8786",
-        "a scheduler": "'a scheduler' is no address",
-        "tcp://127.0.0.1:65536": "is no address",
+        "tcp://": "'tcp://' is not the address of a Dask scheduler: write one such as tcp://host:8786",
+        "a scheduler": "'a scheduler' is not the address",
+        "tcp://127.0.0.1:65536": "is not the address",
         "tls://127.0.0.1:1": "wants a certificate (there is none)",
-        "pigeon://host:1": "is no address",
+        "pigeon://host:1": "is not the address",
     }
     for address, sentence in sentences.items():
         ended = run(submissions, tmp_path / "out", "--scheduler", address)

@@ -194,7 +194,7 @@ def test_a_new_contract_cannot_be_replayed(graded):
         ("made.seen", "created.seen"),
     )
     out = said(graded, "ben", "01_tiny", "--all")
-    assert "The checks of now ask for facts that were not observed then" in out
+    assert "The current checks need observations that were not made then" in out
     assert "judged now" not in out
 
 
@@ -203,7 +203,7 @@ def test_without_a_reference_what_was_seen_is_shown(graded):
     for path in (graded.out / "reference").glob("*.json"):
         path.unlink()
     out = said(graded, "ben", "01_tiny", "--all")
-    assert "What was expected is not stored any more" in out
+    assert "The expected observations are no longer stored" in out
     assert re.search(r"result <float32 \(\d,\) ", out)
 
 
@@ -261,7 +261,7 @@ def test_errors_and_what_was_not_answered_are_explained(klass):
     out = said(klass, "dara", "01_tiny")
     assert "01_tiny.ipynb is not a notebook" in out
     assert "each check failed for this reason" in out
-    assert "homework.ipynb is no assignment of this course" in said(klass, "jun", "homework")
+    assert "homework.ipynb is not an assignment of this course" in said(klass, "jun", "homework")
     out = said(klass, "kim", "01_tiny", "q1")
     assert "q1 · Double: 0 of 2, missing" in out
     assert "reason No cell of this notebook defines double" in out
@@ -269,11 +269,11 @@ def test_errors_and_what_was_not_answered_are_explained(klass):
 
 def test_names_that_are_not_known_get_the_nearest(graded):
     """A misspelt name is met by what may have been meant; a path is only a name that no student has."""
-    assert "bne is no student of this class: did you mean ben?" in refused(graded, "bne", "01_tiny")
+    assert "bne is not a student of this class: did you mean ben?" in refused(graded, "bne", "01_tiny")
     assert "no result of ben for 01_tine; there is 01_tiny" in refused(graded, "ben", "01_tine")
-    assert "../zoe is no student of this class: there is ben" in refused(graded, "../zoe", "01_tiny")
+    assert "../zoe is not a student of this class: there is ben" in refused(graded, "../zoe", "01_tiny")
     assert "no question q7; did you mean q" in refused(graded, "ben", "01_tiny", "q7")
-    assert "zoe is no student of this class: there is ben" in refused(graded, "zoe", "01_tiny")
+    assert "zoe is not a student of this class: there is ben" in refused(graded, "zoe", "01_tiny")
 
 
 def test_without_results_it_says_what_to_do(klass):

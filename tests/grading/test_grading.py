@@ -152,7 +152,7 @@ def test_a_roster_of_another_class_is_refused(klass):
     roster.write_text("student\nAdda\nBenn\n", encoding="utf-8")
     ended = grade(klass)
     assert (ended.exit_code, klass.out.exists()) == (2, False)
-    assert f"{roster} names nobody who handed in: its columns" in ended.stderr
+    assert f"{roster} matches no submission: its columns" in ended.stderr
     assert "ada is not on it: did you mean Adda?" in ended.stderr
 
 
@@ -276,7 +276,7 @@ def test_without_a_sandbox_every_result_says_so(klass):
     ("options", "told"),
     [
         (["--assignment", "99_none"], "no assignment 99_none; this course has 01_tiny"),
-        (["--student", "nobody"], "nobody is no student of this class: there is ada, ben"),
+        (["--student", "nobody"], "nobody is not a student of this class: there is ada, ben"),
     ],
 )
 def test_unknown_names_are_told_in_a_sentence(klass, options, told):

@@ -372,7 +372,7 @@ def test_what_raised_or_never_came_is_judged(rubric):
     [
         (
             Answer.without_facts(NoFacts("it was too slow")),
-            "contract trained got no facts of the reference: it was too slow",
+            "contract trained could not observe the reference: it was too slow",
         ),
         (
             answer(raised=ERROR),

@@ -266,7 +266,7 @@ def test_a_guess_never_supersedes_a_certainty(folder):
     (found,) = folder.find()
     assert (found.relative, found.superseded) == ("ada/01_leaves.ipynb", ())
     assert [each.path for each in found.ignored] == ["ada/hw3-part1.ipynb"]
-    assert "only by the functions it defines" in found.ignored[0].reason
+    assert "only by its functions" in found.ignored[0].reason
     (folder.path / "ada/01_leaves.ipynb").unlink()
     assert folder.find()[0].relative == "ada/hw3-part1.ipynb"
 
@@ -312,8 +312,8 @@ def test_no_assignment_of_this_course(folder):
     (found,) = folder.find()
     assert (found.student, found.assignment, found.name) == ("ada", None, "essay")
     assert found.error == (
-        "ada/essay.ipynb is no assignment of this course (01_leaves, 03_truncated_bptt, 03_truncated,"
-        " 04_detach): name the file after the one it answers and submit it again."
+        "ada/essay.ipynb is not an assignment of this course (01_leaves, 03_truncated_bptt, 03_truncated,"
+        " 04_detach): name the file after its assignment, and submit it again."
     )
 
 
@@ -327,7 +327,7 @@ def test_a_thousand_unknown_notebooks_are_one(folder):
     places = [f"ada/junk/n{number:03}.ipynb" for number in range(1_000)]
     assert (leaves.assignment, essay.name, essay.superseded) == ("01_leaves", "essay", ())
     assert (junk.relative, junk.superseded, junk.assignment) == (places[0], tuple(places[1:]), None)
-    assert junk.error.startswith(f"{places[0]} is no assignment of this course")
+    assert junk.error.startswith(f"{places[0]} is not an assignment of this course")
     assert junk.error.endswith(f" 999 more cannot be graded: {', '.join(places[1:20])}, and 980 more.")
 
 
@@ -477,7 +477,7 @@ def test_a_folder_that_cannot_be_searched_at_all(folder):
     for path, reason in (
         (folder.path / "none", "cannot be read .No such file or directory.: name the folder"),
         (folder.path / "file", "cannot be read .Not a directory.: name the folder"),
-        (folder.path, "There is no notebook below"),
+        (folder.path, "contains no notebooks"),
     ):
         with pytest.raises(GraderError, match=reason):
             find_submissions(path, COURSE)

@@ -239,15 +239,19 @@ def test_a_class_with_deadlines_and_adjustments(klass):
         (
             "adjustments.csv",
             "{}ada,01_tiny,q1,2\nadda,01_tiny,q1,2\n",
-            "line 3: adda is no student of this class: did you mean ada",
+            "line 3: adda is not a student of this class: did you mean ada",
         ),
         ("adjustments.csv", "{},01_tiny,q1,2\n", "line 2: it names no student"),
         (
             "adjustments.csv",
             "{}ada,01_tinny,q1,2\n",
-            "line 2: '01_tinny' is no assignment of this course: did you mean 01_tiny",
+            "line 2: '01_tinny' is not an assignment of this course: did you mean 01_tiny",
         ),
-        ("adjustments.csv", "{}ada,01_tiny,q9,2\n", "line 2: q9 is no question of 01_tiny: did you mean q"),
+        (
+            "adjustments.csv",
+            "{}ada,01_tiny,q9,2\n",
+            "line 2: q9 is not a question of 01_tiny: did you mean q",
+        ),
         (
             "adjustments.csv",
             "{}ada,01_tiny,q1,two\n",
@@ -350,7 +354,9 @@ def test_an_assignment_of_another_term_makes_nobody_absent(klass):
     assert run.exit_code == 0, run.output
     assert "ben" not in rows(klass)
     assert rows(klass)["ada"]["status"] == "graded"
-    assert "01_tiny is no assignment of this term (course.toml, [term]), but ada handed it in" in run.output
+    assert (
+        "01_tiny is not an assignment of this term (course.toml, [term]), but ada submitted it" in run.output
+    )
 
 
 def test_excused_work_counts_nowhere(klass):
@@ -589,4 +595,4 @@ def test_results_that_are_moved_with_what_was_graded_stay_together(klass, tmp_pa
     write_notebook(home / klass.submissions.name / "ben" / "01_tiny.ipynb", HALF)
     (home / klass.submissions.name / "roster.csv").unlink()
     run = klass.run("grade", home / klass.submissions.name, "--out", home / klass.out.name)
-    assert "nothing handed in any more" in " ".join(run.output.split())
+    assert "no longer submitted" in " ".join(run.output.split())

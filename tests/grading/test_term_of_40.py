@@ -363,12 +363,12 @@ BAD = {
     "a student twice": (
         "roster.csv",
         "{old}Kim Lee,new@example.org,new,1038,,,,\n",
-        "lines 40 and 42 have the same canvas id, 1038: remove one of them",
+        "lines 40 and 42 have the same canvas id, 1038: remove",
     ),
     "an address of two": (
         "roster.csv",
         "{old}New Person,S38@example.org,new,2000,,,,\n",
-        "lines 40 and 42 have the same email, S38@example.org: remove one of them",
+        "lines 40 and 42 have the same email, S38@example.org: remove",
     ),
     "two of one name without ids": (
         "roster.csv",
@@ -383,7 +383,7 @@ BAD = {
     "no student": ("roster.csv", "{old},new@example.org,new,2000,,,,\n", "line 42 names no student"),
     "not CSV": ("roster.csv", '{old}"Kim" Lee,,,,,,,\n', "line 42 is not CSV"),
     "not UTF-8": ("roster.csv", "{old}\udcff,,,,,,,\n", "line 42 is not UTF-8"),
-    "another class": ("roster.csv", "name,email\nNobody Here,n@example.org\n", "names nobody who handed in"),
+    "another class": ("roster.csv", "name,email\nNobody Here,n@example.org\n", "matches no submission"),
     "a name of two": (
         "adjustments.csv",
         "{old}Kim Lee,01_tiny,q1,1,\n",
@@ -392,12 +392,12 @@ BAD = {
     "a misspelled student": (
         "adjustments.csv",
         "{old}Kim Leigh,01_tiny,q1,1,\n",
-        "Kim Leigh is no student of this class: did you mean Kim Lee-",
+        "Kim Leigh is not a student of this class: did you mean Kim Lee-",
     ),
     "a fourth assignment": (
         "extensions.csv",
         "{old}s38@example.org,04_tiny,2026-11-12\n",
-        "'04_tiny' is no assignment of this course: did you mean 0",
+        "'04_tiny' is not an assignment of this course: did you mean 0",
     ),
     "no time": ("extensions.csv", "{old}s38@example.org,01_tiny,tomorrow\n", "until is 'tomorrow'"),
     "a short line of the record": (
@@ -436,7 +436,7 @@ BAD = {
         "repository,path,blob,commit,claimed,seen,submitted\nr,p,b,c,then,now,now\n",
         "line 2: claimed is 'then': write a time with its zone, as 2026-10-12T18:00:00+00:00",
     ),
-    "no text": ("seen.csv", "\0", "line 1 is no text: save the file as CSV in UTF-8"),
+    "no text": ("seen.csv", "\0", "line 1 is not text: save the file as CSV in UTF-8"),
     "an empty roster": ("roster.csv", "\n", "line 1 is empty: write student, name"),
     "no headings": (
         "adjustments.csv",

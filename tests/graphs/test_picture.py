@@ -200,7 +200,7 @@ def test_a_node_of_python_is_promised_nothing():
     nodes = [with_(NODE, saved=[], op="CheckpointFunctionBackward"), LEAF]
     said = draw(read_graph(with_(GRAPH, nodes=nodes, stale=0)), "").summary
     assert "would work" not in said
-    assert "what the backward of CheckpointFunction does is Python's own" in said
+    assert "the backward of CheckpointFunction is Python code" in said
 
 
 def test_letters_stay_large_enough_on_a_phone():
@@ -520,7 +520,9 @@ def of_a_product(student):
     path.write_text(CHECKS + PICTURES + more, encoding="utf-8")
     (found, *_) = examine(Course.find(course.root), ["01_tiny"], jobs=1, seeds=(1,))
     about = [complaint for complaint in found.complaints if "picture" in complaint]
-    same = "shows the same of the reference, of the stub and of every wrong answer: what is it for?"
+    same = "is the same for the reference, the starter code and every known-wrong answer"
     where = f"{path}, line {(CHECKS + PICTURES).count(chr(10)) + 4}: picture a_tensor_of_its_own"
     assert f"{where} {same}" in about
-    assert any("picture of_a_product shows nothing of q1, added (line 8), which is right" in a for a in about)
+    assert any(
+        "picture of_a_product shows nothing for q1, added (line 8), which is right" in a for a in about
+    )

@@ -416,7 +416,7 @@ def test_what_was_set_by_hand_there_is_kept_and_named(classroom):
     classroom.write("scores.json", classroom.scores)
     ended = classroom.export(made("ben"), made("ada-l"))
     assert "nothing could be filled in" in ended.output
-    assert "set by hand in Classroom 50 (clear them there to have these): Ada-L; ben." in ended.output
+    assert "set by hand in Classroom 50 (clear them there to use these): Ada-L; ben." in ended.output
     assert classroom.read() == classroom.scores
 
 
@@ -444,7 +444,7 @@ def test_nobody_is_guessed(classroom):
     classroom.write("scores.json", classroom.scores)
     classroom.write("assignments.json", classroom.assignments(SLUG, mode="group"))
     ended = classroom.export(made("ben"))
-    assert "has not collected anything of their group: ben." in ended.output
+    assert "has collected nothing from their group: ben." in ended.output
 
 
 def test_an_assignment_of_another_name_there_is_named(classroom):

@@ -251,10 +251,7 @@ def test_canvas_changes_one_column_and_no_other_cell(desk, canvas):
     ended = desk.export("canvas", "--gradebook", canvas())
     expected = CANVAS.replace('""",,5.00', '""",4.5,5.00').replace("org,A,1,,", "org,A,4.5,,")
     assert (desk.out / "canvas.csv").read_bytes() == expected.encode()
-    assert (
-        "Tiny (4242), scores filled in: 2, in the place of others: 1; rows left as they are: 2."
-        in ended.output
-    )
+    assert "Tiny (4242), scores filled in: 2, in the place of others: 1; unchanged rows: 2." in ended.output
     assert "left out: ben." in ended.output
 
 
@@ -301,7 +298,7 @@ def test_a_column_is_named_by_heading_title_or_number(desk, canvas, column):
         (CANVAS.replace("Essay", "Tiny"), [], "more than one column for 01_tiny (Tiny (4242), Tiny (7))"),
         (CANVAS, ["--column", "Final Score"], "Canvas computes the column Final Score itself"),
         *(
-            (CANVAS, ["--column", of_people], f"{of_people} is no column of points")
+            (CANVAS, ["--column", of_people], f"{of_people} is not a column of points")
             for of_people in ("ID", "Student", "Section", "SIS Login ID")
         ),
         (CANVAS.partition("\r\n")[0] + "\r\n", ["--column", "Section"], "there are Tiny (4242), Essay (7)"),
@@ -377,16 +374,14 @@ def test_a_mark_that_is_no_score_stays(desk, canvas, mark):
     assert ended.exit_code == 0
     assert f"A,{mark},3" in desk.text("canvas.csv")
     assert f'A, ""first""",{mark},5.00' in desk.text("canvas.csv")
-    assert (
-        f"Tiny (4242), left as they are: excused or not assigned: ada ({mark}); Zoë ({mark})." in ended.output
-    )
+    assert f"Tiny (4242), unchanged: excused or not assigned: ada ({mark}); Zoë ({mark})." in ended.output
 
 
 def test_a_grade_that_is_no_number_stays(desk, canvas):
     """A letter, or a word, was written by somebody."""
     ended = desk.export("canvas", "--gradebook", canvas(CANVAS.replace('""",,5.00', '""",A-,5.00')))
     assert 'A, ""first""",A-,5.00' in desk.text("canvas.csv")
-    assert "left as they are, because what stands there is no number: ada (A-)." in ended.output
+    assert "unchanged, because the cell is not a number: ada (A-)." in ended.output
 
 
 def test_the_teachers_own_file_is_never_overwritten(desk, tmp_path):
@@ -510,7 +505,7 @@ def test_a_worksheet_keeps_its_decimal_comma_and_words(desk, canvas):
     ended = desk.export("moodle", "01_tiny", "--gradebook", canvas(text))
     grades = [row[4] for row in csv.reader(io.StringIO(desk.text("01_tiny.csv")))]
     assert grades == ["Grade", "4,5", "3.00", "passed"]
-    assert "what stands there is no number: Eve Formula (passed)" in ended.output
+    assert "the cell is not a number: Eve Formula (passed)" in ended.output
 
 
 def test_two_of_one_name_are_asked_for_once(desk, canvas, tmp_path):
@@ -839,7 +834,7 @@ def test_links_among_results_are_not_followed(desk, tmp_path):
         (["classroom50", "--gradebook", "x", "--column", "01_tiny="], "--column '01_tiny=' names no column"),
         (["classroom50", "--column", "01_tiny=x"], "add --gradebook FILE"),
         (["canvas", "--gradebook", "missing.csv"], "missing.csv cannot be read"),
-        (["junit", "99_none"], "there is no result of 99_none; there are some of 01_tiny"),
+        (["junit", "99_none"], "there are no results of 99_none, only of 01_tiny"),
         (["gradescope", "99_none"], "there is no assignment 99_none"),
         (["excel"], "is not one of"),
     ],

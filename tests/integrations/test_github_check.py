@@ -112,7 +112,7 @@ def test_the_summary_reads_like_a_terminal(step):
     shown = [unescape(re.sub("<[^>]*>", "", line)).replace("\u2060", "") for line in page.splitlines()]
     assert [" ".join(line.split()) for line in shown] == [
         "Public checks: 1 of 6 questions pass",
-        "This is a first answer. The points of your grade come from other checks, which look more closely.",
+        "These checks test one example each. Your grade comes from hidden checks, which test more.",
         "1. Small: 1 of 3 questions pass",
         *(" ".join(line.split()) for line in printed if line),
         "Not started yet: 02_more.",

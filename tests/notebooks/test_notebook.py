@@ -208,7 +208,7 @@ def test_a_broken_file_says_where_and_what_to_do(read):
         read('{\n"cells": [\n')
     assert str(caught.value) == (
         "x.ipynb is not a notebook: its text is not JSON (line 3). "
-        "It may have been cut off on its way: look whether it opens in Jupyter, save it and submit it again."
+        "It may be incomplete: check that it opens in Jupyter, save it and submit it again."
     )
 
 

@@ -132,7 +132,7 @@ def names_of_builtins(draft):
 # --- answers that are lost, and why
 
 
-@case(points="0 6 5 5 5 5", unanswered={"q1": "untouched"}, says={"q1": "still as it was handed out"})
+@case(points="0 6 5 5 5 5", unanswered={"q1": "untouched"}, says={"q1": "still the starter code"})
 def the_stub_run_again(draft):
     """The answer is there, and the stub again below it: what a name is bound to last is the stub."""
     draft.end(draft.stub("make_weight"))

@@ -115,9 +115,9 @@ def test_a_large_class_is_summed_up(shown):
 def test_a_notebook_of_no_assignment_is_named_in_a_large_class(shown):
     """It belongs to no row of the summary, and is not forgotten."""
     rows = [row(f"s{number:03}") for number in range(200)]
-    text = shown([*rows, row("zed", stem=None, error="zed/None.ipynb is no assignment of this course.")])
+    text = shown([*rows, row("zed", stem=None, error="zed/None.ipynb is not an assignment of this course.")])
     assert "zed" in text
-    assert "no assignment of this course" in text
+    assert "not an assignment of this course" in text
 
 
 def test_long_lists_of_names_are_cut(shown):
@@ -167,7 +167,7 @@ def test_figures_of_an_assignment():
         row("b", score=1.0, message="It is not."),
         row("c", score=0.0, message="It was."),
         row("d", score=1.0, message="It is not."),
-        row("e", score=0.0, status="untouched", message="e is still as it was handed out."),
+        row("e", score=0.0, status="untouched", message="e is still the starter code."),
         row("f", score=0.0, status="missing", message="It is empty.", error="It is empty.", flags=["gc"]),
         row("g", stem=None, error="?"),
         row("h", stem="00_other"),

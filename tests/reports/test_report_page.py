@@ -39,7 +39,7 @@ def klass():
     ]
     rows += [row("eve", error="It is empty: <b>hand it in</b> anew.", score=0.0)]
     rows += [row("ida", flags=["ctypes"])]
-    rows += [row("uma", stem=None, error="uma/None.ipynb is no assignment of this course.", score=0.0)]
+    rows += [row("uma", stem=None, error="uma/None.ipynb is not an assignment of this course.", score=0.0)]
     rows += [replace(row("Åke Ångström", score=10.0), late=Late(130, 1.0))]
     rows += [replace(row("zed", score=9.5), adjustments=(Adjustment(None, 1.0, "An appeal."),))]
     return rows, [

@@ -58,7 +58,7 @@ def test_a_change_says_before_and_after():
     assert (str(change.before), str(change.after)) == ("4.5 of 6", "0 of 6, error")
     gone, absent = (withdrawn(result(), is_absent=is_absent) for is_absent in (False, True))
     assert (str(gone.after), str(absent.after)) == ("0 of 6, gone", "0 of 6, absent")
-    assert gone.why == absent.why == "nothing handed in any more"
+    assert gone.why == absent.why == "no longer submitted"
 
 
 def change(student="ada", after=6.0):
@@ -173,7 +173,7 @@ def test_there_and_back_are_two_changes_each_time(klass):
         klass.grade()
         ben.unlink()
         klass.grade()
-    assert [line[:4] for line in history(klass)] == [("ben", "1.5", "0", "nothing handed in any more")] * 2
+    assert [line[:4] for line in history(klass)] == [("ben", "1.5", "0", "no longer submitted")] * 2
 
 
 def test_of_many_changes_the_first_are_told(capsys, tmp_path):
@@ -255,8 +255,8 @@ def test_who_is_gone_is_named_but_not_for_another_class(klass):
     klass.hand_in("ben", RIGHT)
     klass.grade()
     shutil.rmtree(klass.submissions / "ben")
-    (told,) = [line for line in klass.grade().splitlines() if "nothing handed in any more" in line]
+    (told,) = [line for line in klass.grade().splitlines() if "no longer submitted" in line]
     assert told.split()[0] == "ben"
     klass.submissions = klass.submissions.with_name("others")
     klass.hand_in("cem", RIGHT)
-    assert "nothing handed in any more" not in klass.grade()
+    assert "no longer submitted" not in klass.grade()

@@ -58,7 +58,7 @@ def test_nobody_is_forgotten_by_mistake(klass):
         assert ended.exit_code == 2
         assert ended.stderr.startswith("grader: ")
     assert klass.files() == before
-    assert "is no folder of results" in klass.run("forget", "kim", "--out", klass.out / "none").stderr
+    assert "is not a results folder" in klass.run("forget", "kim", "--out", klass.out / "none").stderr
 
 
 def test_a_student_is_found_by_the_roster(klass):

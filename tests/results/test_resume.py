@@ -98,7 +98,7 @@ def test_what_began_early_ends_with_a_run_that_cannot_begin(klass, tmp_path):
         with Witness(process) as witness:
             assert witness.pidfds
             process.send_signal(signal.SIGCONT)
-            assert "nobody is no student of this class" in process.communicate(timeout=30)[1]
+            assert "nobody is not a student of this class" in process.communicate(timeout=30)[1]
             assert witness.sees_all_go(1)
     assert process.returncode == 2
     assert not out.exists()

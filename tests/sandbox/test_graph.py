@@ -131,7 +131,7 @@ def test_an_inference_tensor_has_no_version(zygote):
     body = "with torch.inference_mode():\n    x = torch.ones(2)\nreturn graph(x=x)"
     graph = seen(zygote, body)
     assert of(graph, "x").version is None
-    assert summary(graph) == "x is an inference tensor: it has no history, and can get none."
+    assert summary(graph) == "x is an inference tensor, which autograd never connects to a graph."
 
 
 FUNCTION = """

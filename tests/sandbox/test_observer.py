@@ -266,7 +266,7 @@ KILLERS = {
     "import os\nos.kill(os.getpid(), 9)": "the system ended",
     "import ctypes\nctypes.string_at(0)": "ended the Python process",
     "import os\nos.write(11, b'x' * 1000)": "sent something that is not an answer",
-    "import os\nos.write(11, b'\\0\\0\\0\\2{}')": "sent answers nobody asked for",
+    "import os\nos.write(11, b'\\0\\0\\0\\2{}')": "sent answers without a request",
 }
 
 

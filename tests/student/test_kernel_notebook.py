@@ -50,10 +50,10 @@ CASES = [
         "missing",
         (
             "The cell of q1 did not run: it stopped with SyntaxError: expected ':', in line 1."
-            " So double is not defined: mend the cell, and run it again."
+            " So double is not defined: fix the cell, and run it again."
         ),
     ),
-    ("untouched", [STUBS["q1"], CHECK], "untouched", "double is as it was handed out: complete it above"),
+    ("untouched", [STUBS["q1"], CHECK], "untouched", "double is still the starter code: fix it above"),
     ("a stub with a comment", [STUBS["q1"] + "  # why?", CHECK], "untouched", "(not started yet)"),
     ("no return", ["def double(x):\n    x + x", CHECK], "fails", "None: is a return missing? ... not 4"),
     (
@@ -127,7 +127,7 @@ CASES = [
         "an old function",
         ["def double(x):\n    return (x", CHECK],
         "stale",
-        "did not run: it stopped with SyntaxError ... In memory is still your old function, which passes.",
+        "did not run: it stopped with SyntaxError ... Your old function is still in memory, and passes.",
     ),
     (
         "an old function, by its misspelt def",
@@ -137,7 +137,12 @@ CASES = [
     ),
     ("right again", [RIGHT, CHECK], "passes", "✔ Two becomes four."),
     ("an old function again", ["def double(x):\n    return (x", CHECK], "stale", "did not run"),
-    ("an old function, and the first cell again", [FIRST, CHECK], "stale", "your old function, which passes"),
+    (
+        "an old function, and the first cell again",
+        [FIRST, CHECK],
+        "stale",
+        "old function is still in memory, and passes",
+    ),
     ("all, with an old function", ["grader.check_all()"], "", "0 of 3 public checks pass."),
     (
         "an old function after an error above",
@@ -192,7 +197,7 @@ CASES = [
         "an answer that asks",
         ["def double(x):\n    return int(input('x? '))", CHECK],
         "fails",
-        "stopped with EOFError: nobody types while a check runs: take input() out of your answer",
+        "stopped with EOFError: a check cannot wait for input: remove input() from your answer",
     ),
     (
         "all",
@@ -239,7 +244,7 @@ CASES = [
         "the same answer again",
         ["def double(x):\n    # twice\n    return x * x", "CHECKED = grader.check('q1')", CHECK],
         "fails",
-        "has not run since the last check. What was checked has the line `return x * x`: if the cell",
+        "has not run since the last check. The checked version has the line `return x * x`: if the cell",
     ),
     (
         "a mistake of ours",

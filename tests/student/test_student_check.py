@@ -186,9 +186,9 @@ Stuck? python -m grader hint {str(path).removesuffix(".ipynb")} q1
         (["leaf"], "leaf is a question: name its notebook first, as in 01_small leaf."),
         (["01_small", "q1", "--github"], "belongs into a workflow"),
         ([], "Missing argument 'NOTEBOOK'"),
-        (["99_letters.ipynb"], "is no notebook of this course"),
+        (["99_letters.ipynb"], "is not a notebook of this course"),
         (["98_broken.ipynb"], "is not a notebook: its text is not JSON"),
-        (["README.md"], "README.md is no notebook: name one, such as 01_small.ipynb\n"),
+        (["README.md"], "README.md is not a notebook: name one, such as 01_small.ipynb\n"),
     ],
 )
 def test_what_cannot_be_checked_is_said(arguments, said, tmp_path, monkeypatch):
@@ -226,7 +226,7 @@ def test_a_question_that_is_not_started_shows_what_the_stub_does(tmp_path, warm_
     assert (alone.exit_code, among.exit_code) == (1, 1)
     assert alone.output.splitlines()[1:5] == [
         "  · q3  Title of q3  (not started yet)",
-        "      As it was handed out:",
+        "      The starter code:",
         "      ✘ It counts.",
         "        The second call is not counted.",
     ]
@@ -275,7 +275,7 @@ def test_a_question_that_passes_beside_a_failed_cell_is_told_of_it(tmp_path, war
     done = run("check", path, "q1")
     assert done.exit_code == 0
     assert COVERAGE in done.output
-    assert "But code cell 1 (def double) fails: mend or delete it" in done.output
+    assert "But code cell 1 (def double) fails: fix or delete it" in done.output
     assert "  ! code cell 2 (import no_such_package), line 2, stopped with ModuleNotFoundError" in done.output
 
 
@@ -342,7 +342,7 @@ def test_a_broken_notebook_gets_advice_for_who_works_in_it(content, said, is_nea
     assert "hand" not in done.stderr.replace("handed out", "").replace(".handout", "")
     handed = f"egin again: move it aside, and copy {Path('.handout/01_small.ipynb')} to 01_small.ipynb."
     assert (handed in done.stderr) == is_near
-    assert ("get the notebook anew from where the course" in done.stderr.lower()) != is_near
+    assert ("download the notebook again" in done.stderr.lower()) != is_near
 
 
 def test_files_beside_the_notebooks_do_not_take_the_place_of_packages(tmp_path):

@@ -95,7 +95,7 @@ def test_n_goes_to_the_next_that_is_left(statuses, focus, said):
 @pytest.mark.parametrize(
     ("lines", "following"),
     [
-        ([line("01_a.ipynb"), line("03_b.ipynb", "fails")], "Next: mend 01_a.ipynb, as said above."),
+        ([line("01_a.ipynb"), line("03_b.ipynb", "fails")], "Next: fix 01_a.ipynb, as described above."),
         ([line("01_a.ipynb", "fails"), line("03_b.ipynb")], "Next: python -m grader check 01_a q1"),
         ([line("01_a.ipynb", "passes"), line("01_a-Copy1.ipynb", "fails")], "Next: python -m grader submit"),
         ([line("01_a.ipynb", "passes"), line("01_a (1).ipynb")], "Next: python -m grader submit"),

@@ -127,7 +127,7 @@ def test_a_beginning_of_a_name_or_the_assignment_is_enough(tmp_path, monkeypatch
 def test_a_damaged_public_check_is_said(source):
     """What is no Otter test is refused by file and question, with what to do."""
     with pytest.raises(
-        GraderError, match=r"^a.ipynb, q1: its public check is damaged. Get the notebook anew"
+        GraderError, match=r"^a.ipynb, q1: its public check is damaged. Download the notebook again"
     ):
         read_public_check("a.ipynb, q1", source)
 

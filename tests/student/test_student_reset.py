@@ -133,7 +133,7 @@ def test_nothing_happens_unless_somebody_agrees(folder):
     before = path.read_bytes(), sorted(folder.iterdir())
     refused = CliRunner().invoke(main, ["reset", str(path), "q1"], input="n\n")
     assert refused.output.startswith(
-        "Replace code cell 2 (def double) of 01_small.ipynb by q1 as it was handed out?"
+        "Replace code cell 2 (def double) of 01_small.ipynb by the starter code of q1?"
     )
     silent = CliRunner().invoke(main, ["reset", str(path), "q1"], input="")
     assert (refused.exit_code, silent.exit_code) == (0, 2)
@@ -170,11 +170,15 @@ WORKED = json.dumps(worked(q1=ANSWERS["q1"])).encode()
 @pytest.mark.parametrize(
     ("content", "is_near", "told"),
     [
-        (WORKED, False, "put the notebook you were given into a folder .handout beside yours"),
+        (WORKED, False, "put the notebook that you were given into a folder .handout beside yours"),
         (json.dumps(OLD).encode(), True, "open it there, save it"),
         (WORKED.replace(b"return x + x", b"return x + x  # \xff"), True, "open it there, save it"),
     ],
-    ids=["the stub is not known", "format 3", "bytes that are no UTF-8, so that other cells would change"],
+    ids=[
+        "the starter code is not known",
+        "format 3",
+        "bytes that are no UTF-8, so that other cells would change",
+    ],
 )
 def test_what_cannot_be_reset_safely_stays_as_it_is(content, is_near, told, folder):
     """The notebook is refused with what to do, and not a byte of it changes."""
@@ -193,7 +197,7 @@ def test_a_notebook_whose_cells_are_all_gone_gets_one_back(folder):
     path = write(folder / "01_small.ipynb", document([], assignment_name=STEM))
     done = CliRunner().invoke(main, ["reset", str(path), "q1"], input="y\n")
     assert (done.exit_code, done.stderr) == (0, "")
-    assert done.output.startswith("Insert q1 as it was handed out into 01_small.ipynb? [y/N]")
+    assert done.output.startswith("Insert the starter code of q1 into 01_small.ipynb? [y/N]")
     (cell,) = json.loads(path.read_text())["cells"]
     assert "".join(cell["source"]) == STUBS["q1"]
 

@@ -193,7 +193,7 @@ def test_keys_lead_through_the_questions(terminal):
     assert "✔ q1 now passes\n" in passed
     assert f"1 of 3 public checks pass.\n{WRAPPED}\nPress n to go on with q2, Title of q2.\n" in passed
     following = terminal.press("n")
-    assert "As it was handed out:\n      ✘ It requires grad." in following
+    assert "The starter code:\n      ✘ It requires grad." in following
     assert "Title of q1" not in following
     os.write(terminal.end, b"zq")  # other keys say nothing
     assert terminal.process.wait() == 0

@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"train_with_temperature returned None{why_none(train_with_temperature)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("train_with_temperature()"):
-                raise AssertionError(f"Keep the parameters of train_with_temperature as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of train_with_temperature: {error}") from None
             if returned:
                 why = f"{why} (train_with_temperature returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"make_weight returned None{why_none(make_weight)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("make_weight()"):
-                raise AssertionError(f"Keep the parameters of make_weight as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of make_weight: {error}") from None
             if returned:
                 why = f"{why} (make_weight returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

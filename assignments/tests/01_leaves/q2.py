@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"input_gradient returned None{why_none(input_gradient)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("input_gradient()"):
-                raise AssertionError(f"Keep the parameters of input_gradient as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of input_gradient: {error}") from None
             if returned:
                 why = f"{why} (input_gradient returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

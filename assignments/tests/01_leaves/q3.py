@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"all_grads returned None{why_none(all_grads)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("all_grads()"):
-                raise AssertionError(f"Keep the parameters of all_grads as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of all_grads: {error}") from None
             if returned:
                 why = f"{why} (all_grads returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"activation_grads returned None{why_none(activation_grads)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("activation_grads()"):
-                raise AssertionError(f"Keep the parameters of activation_grads as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of activation_grads: {error}") from None
             if returned:
                 why = f"{why} (activation_grads returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"total_loss returned None{why_none(total_loss)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("total_loss()"):
-                raise AssertionError(f"Keep the parameters of total_loss as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of total_loss: {error}") from None
             if returned:
                 why = f"{why} (total_loss returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -38,7 +38,7 @@ def guarded(test):
                 trace = trace.tb_next
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("weighted_backward()"):
-                raise AssertionError(f"Keep the parameters of weighted_backward as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of weighted_backward: {error}") from None
             if returned:
                 why = f"{why} (weighted_backward returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

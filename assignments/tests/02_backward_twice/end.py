@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"distil returned None{why_none(distil)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("distil()"):
-                raise AssertionError(f"Keep the parameters of distil as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of distil: {error}") from None
             if returned:
                 why = f"{why} (distil returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

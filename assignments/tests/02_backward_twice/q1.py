@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"backward_both returned None{why_none(backward_both)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("backward_both()"):
-                raise AssertionError(f"Keep the parameters of backward_both as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of backward_both: {error}") from None
             if returned:
                 why = f"{why} (backward_both returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"task_grad_norms returned None{why_none(task_grad_norms)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("task_grad_norms()"):
-                raise AssertionError(f"Keep the parameters of task_grad_norms as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of task_grad_norms: {error}") from None
             if returned:
                 why = f"{why} (task_grad_norms returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

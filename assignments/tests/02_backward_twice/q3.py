@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"two_updates returned None{why_none(two_updates)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("two_updates()"):
-                raise AssertionError(f"Keep the parameters of two_updates as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of two_updates: {error}") from None
             if returned:
                 why = f"{why} (two_updates returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"train_stateful returned None{why_none(train_stateful)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("train_stateful()"):
-                raise AssertionError(f"Keep the parameters of train_stateful as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of train_stateful: {error}") from None
             if returned:
                 why = f"{why} (train_stateful returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"repackage returned None{why_none(repackage)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("repackage()"):
-                raise AssertionError(f"Keep the parameters of repackage as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of repackage: {error}") from None
             if returned:
                 why = f"{why} (repackage returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"tbptt returned None{why_none(tbptt)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("tbptt()"):
-                raise AssertionError(f"Keep the parameters of tbptt as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of tbptt: {error}") from None
             if returned:
                 why = f"{why} (tbptt returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"train_learned_start returned None{why_none(train_learned_start)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("train_learned_start()"):
-                raise AssertionError(f"Keep the parameters of train_learned_start as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of train_learned_start: {error}") from None
             if returned:
                 why = f"{why} (train_learned_start returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -38,7 +38,7 @@ def guarded(test):
                 trace = trace.tb_next
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("Center()"):
-                raise AssertionError(f"Keep the parameters of Center as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of Center: {error}") from None
             if returned:
                 why = f"{why} (Center returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"train_values returned None{why_none(train_values)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("train_values()"):
-                raise AssertionError(f"Keep the parameters of train_values as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of train_values: {error}") from None
             if returned:
                 why = f"{why} (train_values returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"positive_part returned None{why_none(positive_part)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("positive_part()"):
-                raise AssertionError(f"Keep the parameters of positive_part as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of positive_part: {error}") from None
             if returned:
                 why = f"{why} (positive_part returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"may_overwrite returned None{why_none(may_overwrite)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("may_overwrite()"):
-                raise AssertionError(f"Keep the parameters of may_overwrite as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of may_overwrite: {error}") from None
             if returned:
                 why = f"{why} (may_overwrite returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"ste_round returned None{why_none(ste_round)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("ste_round()"):
-                raise AssertionError(f"Keep the parameters of ste_round as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of ste_round: {error}") from None
             if returned:
                 why = f"{why} (ste_round returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

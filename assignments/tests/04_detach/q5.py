@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"td_loss returned None{why_none(td_loss)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("td_loss()"):
-                raise AssertionError(f"Keep the parameters of td_loss as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of td_loss: {error}") from None
             if returned:
                 why = f"{why} (td_loss returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

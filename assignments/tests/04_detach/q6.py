@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"clipped_energy returned None{why_none(clipped_energy)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("clipped_energy()"):
-                raise AssertionError(f"Keep the parameters of clipped_energy as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of clipped_energy: {error}") from None
             if returned:
                 why = f"{why} (clipped_energy returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"train_and_restart returned None{why_none(train_and_restart)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("train_and_restart()"):
-                raise AssertionError(f"Keep the parameters of train_and_restart as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of train_and_restart: {error}") from None
             if returned:
                 why = f"{why} (train_and_restart returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

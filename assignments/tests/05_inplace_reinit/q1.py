@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"reinit_ returned None{why_none(reinit_)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("reinit_()"):
-                raise AssertionError(f"Keep the parameters of reinit_ as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of reinit_: {error}") from None
             if returned:
                 why = f"{why} (reinit_ returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -38,7 +38,7 @@ def guarded(test):
                 trace = trace.tb_next
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("reset_layer()"):
-                raise AssertionError(f"Keep the parameters of reset_layer as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of reset_layer: {error}") from None
             if returned:
                 why = f"{why} (reset_layer returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"masked_forward returned None{why_none(masked_forward)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("masked_forward()"):
-                raise AssertionError(f"Keep the parameters of masked_forward as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of masked_forward: {error}") from None
             if returned:
                 why = f"{why} (masked_forward returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"residual_block returned None{why_none(residual_block)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("residual_block()"):
-                raise AssertionError(f"Keep the parameters of residual_block as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of residual_block: {error}") from None
             if returned:
                 why = f"{why} (residual_block returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

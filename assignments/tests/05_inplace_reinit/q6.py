@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"fit_by_hand returned None{why_none(fit_by_hand)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("fit_by_hand()"):
-                raise AssertionError(f"Keep the parameters of fit_by_hand as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of fit_by_hand: {error}") from None
             if returned:
                 why = f"{why} (fit_by_hand returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

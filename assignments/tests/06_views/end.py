@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"train returned None{why_none(train)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("train()"):
-                raise AssertionError(f"Keep the parameters of train as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of train: {error}") from None
             if returned:
                 why = f"{why} (train returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

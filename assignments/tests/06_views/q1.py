@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"collect returned None{why_none(collect)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("collect()"):
-                raise AssertionError(f"Keep the parameters of collect as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of collect: {error}") from None
             if returned:
                 why = f"{why} (collect returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"glu returned None{why_none(glu)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("glu()"):
-                raise AssertionError(f"Keep the parameters of glu as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of glu: {error}") from None
             if returned:
                 why = f"{why} (glu returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

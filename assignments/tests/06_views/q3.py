@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"scale_tail returned None{why_none(scale_tail)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("scale_tail()"):
-                raise AssertionError(f"Keep the parameters of scale_tail as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of scale_tail: {error}") from None
             if returned:
                 why = f"{why} (scale_tail returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"row_bias returned None{why_none(row_bias)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("row_bias()"):
-                raise AssertionError(f"Keep the parameters of row_bias as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of row_bias: {error}") from None
             if returned:
                 why = f"{why} (row_bias returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"drop_attention returned None{why_none(drop_attention)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("drop_attention()"):
-                raise AssertionError(f"Keep the parameters of drop_attention as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of drop_attention: {error}") from None
             if returned:
                 why = f"{why} (drop_attention returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

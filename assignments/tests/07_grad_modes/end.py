@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"fine_tune returned None{why_none(fine_tune)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("fine_tune()"):
-                raise AssertionError(f"Keep the parameters of fine_tune as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of fine_tune: {error}") from None
             if returned:
                 why = f"{why} (fine_tune returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

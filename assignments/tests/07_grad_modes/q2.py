@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"cache_features returned None{why_none(cache_features)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("cache_features()"):
-                raise AssertionError(f"Keep the parameters of cache_features as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of cache_features: {error}") from None
             if returned:
                 why = f"{why} (cache_features returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"evaluate returned None{why_none(evaluate)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("evaluate()"):
-                raise AssertionError(f"Keep the parameters of evaluate as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of evaluate: {error}") from None
             if returned:
                 why = f"{why} (evaluate returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"forward_ckpt returned None{why_none(forward_ckpt)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("forward_ckpt()"):
-                raise AssertionError(f"Keep the parameters of forward_ckpt as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of forward_ckpt: {error}") from None
             if returned:
                 why = f"{why} (forward_ckpt returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

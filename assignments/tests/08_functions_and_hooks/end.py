@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"train_two_heads returned None{why_none(train_two_heads)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("train_two_heads()"):
-                raise AssertionError(f"Keep the parameters of train_two_heads as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of train_two_heads: {error}") from None
             if returned:
                 why = f"{why} (train_two_heads returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -38,7 +38,7 @@ def guarded(test):
                 trace = trace.tb_next
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("Square()"):
-                raise AssertionError(f"Keep the parameters of Square as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of Square: {error}") from None
             if returned:
                 why = f"{why} (Square returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

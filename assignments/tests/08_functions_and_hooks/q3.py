@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"penalty returned None{why_none(penalty)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("penalty()"):
-                raise AssertionError(f"Keep the parameters of penalty as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of penalty: {error}") from None
             if returned:
                 why = f"{why} (penalty returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"clip_grad_hook returned None{why_none(clip_grad_hook)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("clip_grad_hook()"):
-                raise AssertionError(f"Keep the parameters of clip_grad_hook as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of clip_grad_hook: {error}") from None
             if returned:
                 why = f"{why} (clip_grad_hook returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

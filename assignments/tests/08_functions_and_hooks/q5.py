@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"grad_reverse returned None{why_none(grad_reverse)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("grad_reverse()"):
-                raise AssertionError(f"Keep the parameters of grad_reverse as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of grad_reverse: {error}") from None
             if returned:
                 why = f"{why} (grad_reverse returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

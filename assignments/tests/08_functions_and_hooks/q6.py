@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"maml_grad returned None{why_none(maml_grad)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("maml_grad()"):
-                raise AssertionError(f"Keep the parameters of maml_grad as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of maml_grad: {error}") from None
             if returned:
                 why = f"{why} (maml_grad returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

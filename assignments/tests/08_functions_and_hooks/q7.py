@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"per_sample_grads returned None{why_none(per_sample_grads)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("per_sample_grads()"):
-                raise AssertionError(f"Keep the parameters of per_sample_grads as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of per_sample_grads: {error}") from None
             if returned:
                 why = f"{why} (per_sample_grads returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -77,7 +77,7 @@ def guarded(test):
                 raise AssertionError(f"hvp returned None{why_none(hvp)}") from None
             why = f"{type(error).__name__}: {error}"
             if str(error).startswith("hvp()"):
-                raise AssertionError(f"Keep the parameters of hvp as they were: {error}") from None
+                raise AssertionError(f"Keep the parameters of hvp: {error}") from None
             if returned:
                 why = f"{why} (hvp returned something of type {returned[0]})"
             raise AssertionError(f"The check cannot go on: {why}") from error

@@ -85,7 +85,9 @@ def collect(  # noqa: PLR0913, PLR0917 - what comes back, and what decides about
             "--unread needs --prefix, which says where students' names begin in those of repositories"
         )
     if path.resolve().is_relative_to(folder.resolve()) or folder.resolve().is_relative_to(path.resolve()):
-        raise GraderError(f"{folder} and {path} lie in each other: choose an --out outside of the source.")
+        raise GraderError(
+            f"one of {folder} and {path} contains the other: choose an --out outside of the source."
+        )
     now = datetime.now(UTC).replace(microsecond=0)
     with open_source(path, zone) as source:
         roster = read_people(folder)
@@ -177,7 +179,7 @@ def _require_notebooks(path: Path, source: Source) -> None:
     """Refuse a source without notebooks, and a single repository, whose notebooks would become students."""
     if not source.files:
         more = " {} {}.".format(*source.skipped[0]) if source.skipped else ""
-        raise GraderError(f"there is no notebook in {path}: name the folder or zip that came back.{more}")
+        raise GraderError(f"{path} contains no notebooks: name the folder or zip that you downloaded.{more}")
     is_repository = any((path / name).exists() for name in REPOSITORY)
     if is_repository and any(len(file.parts) == 1 for file in source.files):
-        raise GraderError(f"{path} is a single repository: name the folder that holds it, {path.parent}.")
+        raise GraderError(f"{path} is a single repository: name the folder that contains it, {path.parent}.")

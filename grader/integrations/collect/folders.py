@@ -56,8 +56,8 @@ def _refuse_containers(source: Source) -> None:
     if inner and inner <= source.repositories and not {parts[:1] for parts in inner} & source.repositories:
         holders = sorted({parts[0] for parts in inner})
         raise GraderError(
-            f"{terminal_text(', '.join(some(holders, MOST_NAMED)))} holds repositories, and is no student:"
-            " collect that folder."
+            f"{terminal_text(', '.join(some(holders, MOST_NAMED)))} contains repositories, and is not a"
+            " student's folder: collect that folder."
         )
 
 

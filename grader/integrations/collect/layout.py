@@ -93,7 +93,9 @@ def student_folders(
     ]
     if by_name:
         named_so = ", ".join(some(sorted(by_name), MOST_NAMED))
-        notes.append(f"recognised by name, as Moodle numbers people anew in each assignment: {named_so}.")
+        notes.append(
+            f"matched by name only, because Moodle's numbers differ between assignments: {named_so}."
+        )
     return folders, notes
 
 
@@ -348,7 +350,7 @@ def _require_free(path: Path, folder: Path) -> None:
         if place.is_symlink():
             raise GraderError(f"{place} is a link, and nothing is written through one: remove it.")
         if place.exists() and not fits(place):
-            raise GraderError(f"{place} lies where a student's {what} belongs: move it away.")
+            raise GraderError(f"{place} is in the place of a student's {what}: move it away.")
 
 
 def _not_taken(new: Entry, before: Entry | None, there: str | None, *, is_night: bool) -> str | None:
@@ -363,12 +365,12 @@ def _not_taken(new: Entry, before: Entry | None, there: str | None, *, is_night:
     place, again = f"{new.student}/{new.notebook}", f"remove its line from {RECORD} to have this one"
     if there is None:
         is_deleted = before is not None and before.sha256 == new.sha256
-        return f"was not taken: {place} was deleted by somebody; {again}" if is_deleted else None
+        return f"was not copied: you deleted {place}; {again}" if is_deleted else None
     if before is None or there != before.sha256:
-        somebodys = f"{place} was changed or put there by somebody, so it is kept"
-        return f"was not taken: {somebodys}; move it away and {again}"
+        somebodys = f"{place} was added or changed by hand, so it stays"
+        return f"was not copied: {somebodys}; move it away and {again}"
     is_older = not is_night and before.submitted > new.submitted
-    return f"is older than {place}, which is kept" if is_older else None
+    return f"is older than {place}, which stays" if is_older else None
 
 
 def _keep_work(  # noqa: PLR0913, PLR0917 - two versions, and where they lie

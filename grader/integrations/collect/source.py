@@ -148,7 +148,7 @@ def _not_ordinary(mode: int) -> str | None:
     """Why what has this mode is no ordinary file, as the end of a sentence; None for one."""
     if stat.S_ISLNK(mode):
         return "is a link, and links are not followed"
-    return None if stat.S_ISREG(mode) else "is not an ordinary file"
+    return None if stat.S_ISREG(mode) else "is not a regular file"
 
 
 @contextmanager
@@ -176,10 +176,10 @@ def open_source(path: Path, zone: tzinfo = UTC) -> Iterator[Source]:
         with path.open("rb") as file:
             is_cut = file.read(2) == b"PK"
         if is_cut:
-            raise GraderError(f"{path} looks like a zip that was cut off on its way: download it again.")
-        raise GraderError(f"{path} is neither a folder nor a zip: name what the system handed out.")
+            raise GraderError(f"{path} looks like an incomplete zip: download it again.")
+        raise GraderError(f"{path} is not a folder or a zip: name the folder or zip that you downloaded.")
     else:
-        raise GraderError(f"there is no {path}: name a folder of clones, or a zip that was downloaded.")
+        raise GraderError(f"{path} does not exist: name a folder of clones, or a zip that you downloaded.")
 
 
 def _list_folder(folder: Path) -> Source:

@@ -67,7 +67,7 @@ class Export:
         stems = sorted({result.assignment for result in results if result.assignment})
         if self.stem is not None and self.stem not in stems:
             known = ", ".join(stems) or "none"
-            raise GraderError(f"there is no result of {self.stem}; there are some of {known}")
+            raise GraderError(f"there are no results of {self.stem}, only of {known}")
         if not stems:
             raise GraderError(
                 "no result belongs to an assignment of the course, so there is nothing to export"
@@ -86,7 +86,7 @@ class Export:
         self.note("These could not be graded and are exported with 0 points", failed)
         self.note("Left out, because they are no longer in the gradebook", gone)
         missing = [f"{result.notebook} ({result.missing.text})" for result in every if result.missing]
-        self.note("Exported as they were, because the clones of now do not have them", missing)
+        self.note("Exported with their old results, because the current clones don't contain them", missing)
         return chosen
 
     def excused(self, stem: str) -> list[str]:

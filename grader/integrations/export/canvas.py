@@ -64,9 +64,9 @@ def _write(export: Export) -> None:
             is_found = is_found or bool(rows)
     if not is_found:
         raise GraderError(
-            f"{sheet.path}: nothing could be filled in. {' '.join(export.notes)} Students are looked for in"
-            " the columns ID, SIS User ID, SIS Login ID and by name: write what stands there into roster.csv"
-            " (columns canvas id, number, login, name)"
+            f"{sheet.path}: nothing could be filled in. {' '.join(export.notes)} Students are matched by"
+            " the columns ID, SIS User ID, SIS Login ID and by name: copy these into roster.csv (columns"
+            " canvas id, number, login, name)"
         )
     export.add_file(_FILE, sheet.filled(values))
 
@@ -101,8 +101,8 @@ def _canvas_column(export: Export, sheet: Sheet, stem: str) -> int | None:
         )
     if named:
         raise GraderError(
-            f"{sheet.path}: {headings[named[0]]} is no column of points, and scores would overwrite what it"
-            f" says: export a gradebook that has the assignment{others}"
+            f"{sheet.path}: {headings[named[0]]} is not a column of points, and scores would overwrite it:"
+            f" export a gradebook that has the assignment{others}"
         )
     if len(export.results) > 1:
         export.note(f"{sheet.path} has no column for {stem}, so its results are left out.")
@@ -159,7 +159,7 @@ def _canvas_scores(
     replaced = f", in the place of others: {changed}" if changed else ""
     with_id = next(at for at, name in enumerate(sheet.rows[0]) if name.strip().casefold() == "id")
     left = sum(bool(sheet.value(cells, with_id)) for cells in sheet.rows[1:]) - len(filled)
-    export.note(f"{heading}, scores filled in: {len(filled)}{replaced}; rows left as they are: {left}.")
+    export.note(f"{heading}, scores filled in: {len(filled)}{replaced}; unchanged rows: {left}.")
     return filled
 
 

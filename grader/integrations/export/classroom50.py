@@ -192,8 +192,10 @@ def _fill(
         filled += 1
     export.note(f"Not in {folder.name}, so left out", pairs.unknown)
     export.note(f"Left out, because more than one person in {folder.name} may be meant", pairs.several)
-    export.note("Left out, because Classroom 50 has not collected anything of their group", without_group)
-    export.note("Kept as they were set by hand in Classroom 50 (clear them there to have these)", kept)
+    export.note("Left out, because Classroom 50 has collected nothing from their group", without_group)
+    export.note(
+        "Unchanged, because they were set by hand in Classroom 50 (clear them there to use these)", kept
+    )
     return filled
 
 

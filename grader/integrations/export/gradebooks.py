@@ -60,8 +60,8 @@ def without_marks(
             excused.append(f"{students.pop(person.line, person.name)} ({cell})")
         elif cell and person.line in students and not _NUMBER.fullmatch(cell):
             others.append(f"{students.pop(person.line)} ({cell})")
-    export.note(f"{heading}, left as they are: excused or not assigned", excused)
-    export.note(f"{heading}, left as they are, because what stands there is no number", others)
+    export.note(f"{heading}, unchanged: excused or not assigned", excused)
+    export.note(f"{heading}, unchanged, because the cell is not a number", others)
     return [(result, row) for result, row in known if row in students]
 
 

@@ -74,12 +74,14 @@ def _write(export: Export) -> None:
     """Write ``<stem>.zip``, the autograder, and ``<stem>/<student>/results.json``, if anything is graded."""
     graded = export.results if export.has_results else {}
     if not graded:
-        export.note(f"{export.folder} has no results of {', '.join(export.stems)}: there is no results.json.")
+        export.note(
+            f"{export.folder} has no results of {', '.join(export.stems)}, so no results.json was written."
+        )
     for stem in export.stems:
         export.add_file(f"{stem}.zip", autograder(export.course, stem))
     export.note(
-        "A zip holds the reference solution and hidden checks: upload it to Gradescope, give it to nobody."
-        " Raise its container there to 2 CPUs and 6 GB: the default of 768 MB is too small for torch."
+        "Each zip contains the reference solution and hidden checks: upload it to Gradescope, and share it"
+        " with no one. Give its container 2 CPUs and 6 GB: the default of 768 MB is too small for torch."
     )
     for stem, results in graded.items():
         for result in results:

@@ -75,7 +75,7 @@ def _write(export: Export) -> None:
             export.add_file(f"{stem}.csv", text.getvalue())
             export.note(f"{stem}, scores written: {len(lines)}.")
     if not export.contents:
-        raise GraderError(f"{sheet.path}: nobody of it has a result. {' '.join(export.notes)}")
+        raise GraderError(f"{sheet.path}: none of its students has a result. {' '.join(export.notes)}")
 
 
 def _fill_worksheet(export: Export, sheet: Sheet, headings: Sequence[str]) -> None:
@@ -114,7 +114,7 @@ def _fill_worksheet(export: Export, sheet: Sheet, headings: Sequence[str]) -> No
             )
     export.note(f"{stem}, left out, because Moodle says that their grade cannot be changed", fixed)
     if not known:
-        raise GraderError(f"{sheet.path}: nobody of it has a result. {' '.join(export.notes)}")
+        raise GraderError(f"{sheet.path}: none of its students has a result. {' '.join(export.notes)}")
     export.add_file(f"{stem}.csv", sheet.filled(values))
     export.note(f"{stem}, grades filled in: {sum(column == columns['grade'] for _, column in values)}.")
 

@@ -135,10 +135,7 @@ def _require_current(course: Course, stems: Sequence[str]) -> None:
         raise CourseError(f"{error.filename} cannot be read ({error.strerror}): make it readable.") from error
     if old:
         names = ", ".join(some((str(path.relative_to(course.root)) for path in old), 3))
-        raise GraderError(
-            f"{names}: not what the masters in solutions/ say. Run `make build`, look at what changed,"
-            " and release again."
-        )
+        raise GraderError(f"{names}: out of date. Run `make build`, review the changes, and release again.")
 
 
 def contents(course: Course, stems: Sequence[str], wheel: Path) -> dict[str, bytes]:
@@ -258,8 +255,8 @@ def write_release(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) 
             write_atomic(folder / MANIFEST, _manifest(new))
     except OSError as error:
         raise GraderError(
-            f"{error.filename or folder} cannot be written ({error.strerror}): mend that, or choose another"
-            " folder; the same command goes on."
+            f"{error.filename or folder} cannot be written ({error.strerror}): fix that, or choose another"
+            " folder; then run the same command again."
         ) from error
     return Changes(*(tuple(sorted(paths)) for paths in (different - kept, obsolete - kept, kept)))
 
@@ -273,7 +270,7 @@ def _earlier(folder: Path) -> dict[str, str] | None:
     path = folder / MANIFEST
     if path.is_symlink() or not path.is_file():
         raise GraderError(
-            f"{folder} is neither empty nor an earlier release (it has no {MANIFEST}): choose another folder."
+            f"{folder} is not empty and not an earlier release (it has no {MANIFEST}): choose another folder."
         )
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
@@ -281,7 +278,7 @@ def _earlier(folder: Path) -> dict[str, str] | None:
         return {str(name): str(hashes[0]) for name, hashes in files.items()}
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise GraderError(
-            f"{path} is broken, so nobody knows which files are the release's: release into an empty folder."
+            f"{path} is damaged, so it doesn't show which files were released: release into an empty folder."
         ) from error
 
 

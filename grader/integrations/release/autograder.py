@@ -164,7 +164,7 @@ def _shortened(text: str) -> str:
     """As many whole lines as a Release takes."""
     if len(text) <= _LONGEST_BODY:
         return text
-    return text[: text.rfind("\n", 0, _LONGEST_BODY)] + "\n\nThe rest stands in the log.\n"
+    return text[: text.rfind("\n", 0, _LONGEST_BODY)] + "\n\nThe log contains the rest.\n"
 
 
 if __name__ == "__main__":

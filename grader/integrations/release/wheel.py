@@ -50,8 +50,8 @@ def build_wheel(root: Path, folder: Path, handout: Mapping[str, bytes] | None = 
     """
     if not (root / "pyproject.toml").is_file():
         raise GraderError(
-            f"{root} holds no pyproject.toml, of which a wheel of the grader is built: run this command in a"
-            " copy of the course's repository, with the grader installed by `pip install -e '.[instructor]'`"
+            f"{root} has no pyproject.toml, which the grader's wheel needs: run this command in a copy of the"
+            " course's repository, with the grader installed by `pip install -e '.[instructor]'`"
         )
     if find_spec("setuptools") is None:
         raise GraderError("setuptools is missing, which builds the wheel: pip install 'setuptools>=77'")
@@ -70,7 +70,7 @@ def build_wheel(root: Path, folder: Path, handout: Mapping[str, bytes] | None = 
                 write_atomic(target, content)
         except OSError as error:
             raise GraderError(
-                f"{error.filename or folder}: the grader's wheel cannot be written ({error.strerror}): mend"
+                f"{error.filename or folder}: the grader's wheel cannot be written ({error.strerror}): fix"
                 " that or choose another folder."
             ) from error
     return target

@@ -141,7 +141,7 @@ class Privileges:
                 os.setresgid(user, user, user)
                 os.setresuid(user, user, user)
             except OSError as error:
-                reason = "root may not become another user in this container: grade as an ordinary user"
+                reason = "root may not become another user in this container: grade as an unprivileged user"
                 raise OSError(error.errno, reason) from error
         syscall("capset", self._header, self._sets)
 

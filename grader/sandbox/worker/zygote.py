@@ -88,7 +88,7 @@ def _tested_sandbox(settings: dict[str, Any], hello: dict[str, Any], preflight: 
     try:
         findings = preflight(sandbox)
     except PermissionError:
-        hello["unprotected"] = "this root may not end the processes of others: grade as an ordinary user"
+        hello["unprotected"] = "root may not end other users' processes here: grade as an unprivileged user"
         return None
     hello["findings"] = findings._asdict()
     if findings.failures:

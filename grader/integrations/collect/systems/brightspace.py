@@ -33,8 +33,8 @@ def parse(name: str, _: Context) -> Named | None:
     when = _time(parts) if parts else None
     if parts is None or when is None:
         raise GraderError(
-            f"{terminal_text(name)}: Brightspace names what it hands out {SYSTEM.pattern}, and this name is"
-            " different. Choose English in Brightspace, and download it again."
+            f"{terminal_text(name)}: this name does not match Brightspace's pattern {SYSTEM.pattern}. Choose"
+            " English in Brightspace, and download it again."
         )
     return Named(parts["name"], parts["id"], file=parts["file"] or "", when=when)
 
