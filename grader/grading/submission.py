@@ -42,7 +42,7 @@ class Submission:
             other notebooks of that student that have none.
         ignored: what was found besides, and is no submission.
         with_answers: those of both that hold an answer.
-        copy: why it is a copy that a tool keeps, as the end of a sentence; it counts because nothing else is
+        copy: why it is a copy made by a tool, as the end of a sentence; it counts because nothing else is
             there.
         preload: modules that the zygote imports for it.
         traces: what its text shows of the ways to deceive a grader, once it has been read again.
@@ -136,7 +136,7 @@ class Version:
     def ignored_beside(self, best: Version) -> str | None:
         """Why it is no submission, where another version counts; None for a version that is superseded."""
         if self.contradiction or self.found.copy:
-            return self.contradiction or f"a copy that a tool keeps: it {self.found.copy}"
+            return self.contradiction or f"a copy made by a tool: it {self.found.copy}"
         if self.submission.assignment is None:
             return None
         if self.content is Content.UNREADABLE:

@@ -68,7 +68,7 @@ class FoundNotebook:
     raw_relative: str  # below the folder of submissions, as the file system has it
     modified: int  # nanoseconds since 1970
     problem: str | None
-    copy: str | None = None  # why it is a copy that a tool keeps, as the end of a sentence
+    copy: str | None = None  # why it is a copy made by a tool, as the end of a sentence
 
     @property
     def stem(self) -> str:
@@ -91,7 +91,7 @@ class FoundNotebook:
 
 
 def copy_in(folder: str) -> str | None:
-    """Why a notebook in a folder of this name is a copy that a tool keeps; None where it is not.
+    """Why a notebook in a folder of this name is a copy made by a tool; None where it is not.
 
     The name decides by a rule, because there are too many tools to list: hidden folders and folders that
     begin as only tools' do, folders of packages, and folders for trash and checkpoints.
@@ -117,7 +117,7 @@ def is_environment(names: Collection[str]) -> bool:
 
 
 def copy_in_environment(folder: str, *, is_students: bool) -> str | None:
-    """Why what is in a folder of a virtual environment is a copy that a tool keeps; None where it is not.
+    """Why what is in a folder of a virtual environment is a copy made by a tool; None where it is not.
 
     Args:
         folder: its name; empty for the environment itself.
@@ -181,7 +181,7 @@ def _problem_of_link(path: Path, relative: str) -> str | None:
 def _walk(folder: Path, skipped: str) -> Iterator[tuple[Path, str, str | None, str | None]]:
     """Files below the folder and folders that cannot be listed.
 
-    Each with its path, its path below the folder, the problem, and why it is a copy that a tool keeps.
+    Each with its path, its path below the folder, the problem, and why it is a copy made by a tool.
     Without recursion, because a student decides how deep folders are.
 
     Raises:

@@ -16,7 +16,7 @@ def about_standing(result: Result) -> list[str]:
     sentences = [about_excuse(result.excuse)] if result.excuse else []
     sentences += about_version(result)
     if result.extended:
-        sentences.append(f"Its deadline was extended to {format_time(result.extended)}.")
+        sentences.append(f"The deadline was extended to {format_time(result.extended)}.")
     if result.late:
         sentences.append(f"{_about_lateness(result.late)}, {_about_penalty(result, result.late)}.")
     return sentences + [_about_points(result, given) for given in result.adjustments if not given.excused]
@@ -45,11 +45,11 @@ def _about_version(result: Result) -> Iterator[str]:
         yield f"{result.notebook} is the version that counts."
     if result.seen:
         yield (
-            "That is the time of its commit, which the student's computer gives; the repository was first"
-            f" seen with it on {format_time(result.seen)}."
+            "That is the time of its commit, set by the student's computer; it was first found in the"
+            f" repository on {format_time(result.seen)}."
         )
     if result.copy:
-        yield f"It {result.copy}: a copy that a tool keeps. It counts because nothing else is there."
+        yield f"It {result.copy}: a copy made by a tool. It counts because nothing else is there."
     if result.with_answers:
         named = ", ".join(some(result.with_answers, _MOST_NAMED))
         yield f"Versions that don't count but contain answers: {named}."
@@ -63,14 +63,14 @@ def about_excuse(excuse: Adjustment) -> str:
 def _about_missing(missing: Missing) -> str:
     since = format_time(missing.since)
     if missing.why == "unread":
-        return f"The repository could not be read since {since}: this is what it held before."
-    return f"The repository does not hold this notebook any more since {since}: its result stays."
+        return f"The repository could not be read since {since}; this is the last version collected from it."
+    return f"The repository has not contained this notebook since {since}; its result stays."
 
 
 def _about_lateness(late: Late) -> str:
     """The beginning of a sentence."""
     if late.due is None:
-        return "The system that it comes from has marked it as late"
+        return "The system marked it as late"
     return f"It was due on {format_time(late.due)} and is {late.text}"
 
 
@@ -79,14 +79,14 @@ def _about_penalty(result: Result, late: Late) -> str:
         return "which costs nothing"
     if result.penalty < late.penalty:
         points = f"{format_points(result.penalty)} of {counted_points(late.penalty)}"
-        return f"which costs {points}: all that was earned"
+        return f"which costs {points}, all that was earned"
     return f"which costs {counted_points(result.penalty)}"
 
 
 def _about_points(result: Result, given: Adjustment) -> str:
-    done = "added to" if given.points >= 0 else "taken from"
+    done = "added to" if given.points >= 0 else "subtracted from"
     points, wanted = abs(result.adjusted_by(given)), abs(given.points)
-    least = "there is room for no more" if given.points >= 0 else "there was no more to take"
+    least = "the maximum is reached" if given.points >= 0 else "the score cannot fall below 0"
     limit = f" (of {format_points(wanted)}: {least})" if points != wanted else ""
     reason = f": {given.comment}" if given.comment else "."
-    return f"By hand {counted_points(points)} {done} {given.question or 'the assignment'}{limit}{reason}"
+    return f"Adjustment: {counted_points(points)} {done} {given.question or 'the assignment'}{limit}{reason}"

@@ -113,15 +113,15 @@ def write_gradebook(store: ResultsStore, text: str, written: Collection[object])
             kept = _free_path(store.path / EDITED_FILE_NAME)
             path.rename(kept)
             notes.append(
-                f"{path} was edited since the last run wrote it: the edited file is now {kept.name}. Edits of"
-                " the gradebook don't count: write points to add or take into adjustments.csv, beside the"
-                " submissions."
+                f"{path} was edited since the last run wrote it: the edited file is now {kept.name}. The"
+                " grader doesn't read edits: to adjust points, use adjustments.csv, beside the submissions."
             )
     except FileNotFoundError:
         pass  # the first run
     except OSError as error:
         raise BrokenRunError(
-            f"{path} cannot be read or renamed ({error.strerror}): move it away and run the same again"
+            f"{path} cannot be read or renamed ({error.strerror}): move it away and run the same command"
+            " again"
         ) from error
     store.write(path, text)
     return notes

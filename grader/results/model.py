@@ -107,7 +107,7 @@ class QuestionResult:
         """Why its checks earned less than they are worth, in sentences."""
         every = [] if self.is_end_task else remarks([(check.outcome, check.points) for check in self.checks])
         if self.adjusted:
-            done = "added" if self.adjusted > 0 else "taken"
+            done = "added" if self.adjusted > 0 else "subtracted"
             every.append(f"Then {counted_points(abs(self.adjusted))} {done} by hand.")
         return every
 
@@ -249,7 +249,7 @@ class Result:
         extended: the student's own deadline, as `handed_in`; None for that of the class.
         ignored: the files that were found besides and are no submissions.
         with_answers: those of `superseded` and `ignored` that hold an answer.
-        copy: why the notebook is a copy that a tool keeps, as the end of a sentence; None for a real file.
+        copy: why the notebook is a copy made by a tool, as the end of a sentence; None for a real file.
         seen: when a night first saw this version, as `handed_in`, where only its commit says that it came
             before; else None.
     """

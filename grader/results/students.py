@@ -166,6 +166,6 @@ def _marks(result: Result) -> dict[str, str]:
     marks = {"late": f"{result.late.text}{taken}"} if result.late else {}
     marks |= {result.missing.why: result.missing.text} if result.missing else {}
     marks |= {"error": "error"} if result.status == "error" else {}
-    marks |= {"untouched": "untouched"} if result.is_untouched else {}
+    marks |= {"starter-code": "starter code"} if result.is_untouched else {}
     marks |= {"flagged": "flagged"} if result.flags else {}
     return marks | ({"adjusted": "adjusted"} if result.adjustments else {})

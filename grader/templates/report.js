@@ -44,7 +44,7 @@ for (const [column, header] of [...table.tHead.rows[0].cells].entries()) {
   header.append(button);
 }
 const marks = [...new Set(rows.flatMap((one) => one.marks))].sort(names.compare);
-status.append(...marks.map((mark) => new Option(mark, mark)));
+status.append(...marks.map((mark) => new Option(mark.replaceAll("-", " "), mark)));
 const controls = document.getElementById("controls");
 controls.addEventListener("input", filter);
 controls.addEventListener("submit", (event) => event.preventDefault());

@@ -136,7 +136,7 @@ def test_a_copy_that_a_tool_keeps_never_beats_the_work(folder, copy, content):
     assert (found.relative, found.error, found.superseded) == ("ada/01_leaves.ipynb", None, ())
     (ignored,) = found.ignored
     assert ignored.path == f"ada/{copy}"
-    assert ignored.reason.startswith("a copy that a tool keeps: it ")
+    assert ignored.reason.startswith("a copy made by a tool: it ")
 
 
 def test_a_copy_that_a_tool_keeps_counts_where_nothing_else_is(folder):

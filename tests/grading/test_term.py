@@ -205,14 +205,14 @@ def test_a_class_with_deadlines_and_adjustments(klass):
     ]
     for suffix in ("html", "md"):
         page = (klass.out / "feedback" / "kim" / f"01_tiny.{suffix}").read_text(encoding="utf-8")
-        assert "By hand 1 point added to q1: the picture was wrong" in page
-        assert "Its deadline was extended to 2026-10-14 23:59:59 (UTC+0200)." in page
+        assert "Adjustment: 1 point added to q1: the picture was wrong" in page
+        assert "The deadline was extended to 2026-10-14 23:59:59 (UTC+0200)." in page
         page = (klass.out / "feedback" / "ben" / f"01_tiny.{suffix}").read_text(encoding="utf-8")
         assert (
             "It was due on 2026-10-12 23:59:00 (UTC+0200) and is late by 3 h, which costs 0.6 points." in page
         )
         assert "was submitted on 2026-10-13 02:59:00 (UTC+0200)" in page
-    assert "By hand 1 point added to q1" in klass.explain("kim", "01_tiny").output
+    assert "Adjustment: 1 point added to q1" in klass.explain("kim", "01_tiny").output
     assert (
         "now" not in klass.explain("kim", "01_tiny", "q1").output.partition("checks passed")[2].split("\n")[0]
     )
@@ -488,7 +488,7 @@ def test_an_adjusted_question_is_explained_everywhere(klass):
     assert logged == {"ada": ("3", "adjusted"), "kim": ("2.5", "adjusted")}
     kim, ada = (" ".join(klass.explain(name, "01_tiny", "--all").output.split()) for name in ("kim", "ada"))
     assert "0 of 1 checks passed: 0 points. Then 1 point added by hand." in kim
-    assert "2 of 2 checks passed: 4 points. Then 1 point taken by hand." in ada
+    assert "2 of 2 checks passed: 4 points. Then 1 point subtracted by hand." in ada
 
 
 def collected_night(klass, tmp_path, unread, **clones):
@@ -538,7 +538,7 @@ def test_one_bad_night_loses_nothing(klass, tmp_path):
     assert "Missing, because a repository could not be read: dora." in printed
     report = (klass.out / "report.html").read_text(encoding="utf-8")
     assert re.search(r"missing</span> <span class=.mark unread.>unread since \d{4}-\d\d-\d\d</span>", report)
-    for name, told in (("ada", "could not be read since"), ("cleo", "does not hold this notebook any more")):
+    for name, told in (("ada", "could not be read since"), ("cleo", "has not contained this notebook since")):
         assert told in (klass.out / "feedback" / name / "01_tiny.md").read_text(encoding="utf-8")
     _, third = collected_night(klass, tmp_path, [], ada=RIGHT, ben=RIGHT, cleo=HALF, dora=RIGHT, eve=HALF)
     assert third == {

@@ -55,7 +55,7 @@ def test_a_copy_that_a_tool_keeps_is_ignored(klass, tmp_path, copy, way):
     assert (result["notebook"], result["superseded"]) == ("ada/01_tiny.ipynb", [])
     (ignored,) = result["ignored"]
     assert ignored["path"] == f"ada/{copy}" if way == "folders" else "ada/.copies/01_tiny.ipynb"
-    assert "a copy that a tool keeps" in ignored["reason"]
+    assert "a copy made by a tool" in ignored["reason"]
     for page in ("report.html", "students/ada.html", "feedback/ada/01_tiny.md"):
         assert "Ignored" in (klass.out / page).read_text(encoding="utf-8")
 
@@ -141,7 +141,7 @@ def test_an_only_copy_counts_and_says_so(klass):
     assert klass.scores() == {"ada": "6"}
     assert klass.result("ada")["copy"] == "is in .ipynb_checkpoints, a hidden folder"
     page = (klass.out / "report.html").read_text(encoding="utf-8")
-    assert "a copy that a tool keeps. It counts because nothing else is there" in page
+    assert "a copy made by a tool. It counts because nothing else is there" in page
 
 
 # --- marks of systems

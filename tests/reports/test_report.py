@@ -368,7 +368,7 @@ def test_untouched_notebooks_do_not_hide_a_badly_made_question():
     assert "the best students fail this more often" in tiny.questions[1].figures.remarks
     assert len(tiny.scores) == 9
     page = report_of([*results[:-3], *untouched], [], "landlock")
-    assert page.count('<span class="mark untouched">untouched</span>') == 3
+    assert page.count('<span class="mark starter-code">starter code</span>') == 3
 
 
 def test_unanswered_questions_do_not_hide_a_badly_made_question():

@@ -71,7 +71,7 @@ class SourceFile:
     read: Callable[[], bytes]
     repository: str = ""  # the name of the clone that it is in
     commit: str = ""  # that brought it, where it is an earlier version
-    copy: str | None = None  # why it is a copy that a tool keeps, as the end of a sentence
+    copy: str | None = None  # why it is a copy made by a tool, as the end of a sentence
 
 
 @dataclass
