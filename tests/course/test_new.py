@@ -46,21 +46,21 @@ def add(self, x):
 WRITTEN = {
     "signs:x": [
         ("return TODO  # the right answer", "return x * x"),
-        ("TODO  # the same with the bug that people really write; it has to run", "x * x.abs()"),
+        ("TODO  # the same with a bug that people write; it must run", "x * x.abs()"),
         ("assert TODO,", "assert (signs(-x) > 0).all(),"),
-        ("return TODO  # a right answer, as different from the reference as can be", "return x**2"),
+        ("return TODO  # a right answer, as different from the reference as possible", "return x**2"),
         ("TODO  # their answer", "(x * x).detach()"),
         ("TODO  # their answer", "x + x.detach().mul_(2)"),
     ],
     "fit:opt,model,x,y": [
         ("return TODO  # the right answer", TRAINS),
         (
-            "TODO  # the same with the bug that people really write; it has to run",
+            "TODO  # the same with a bug that people write; it must run",
             "((model(x) - y) ** 2).mean().item()",
         ),
         ("assert TODO,", "assert fit(opt, model, x, y) and model[0].weight.grad is not None,"),
         (
-            "return TODO  # a right answer, as different from the reference as can be",
+            "return TODO  # a right answer, as different from the reference as possible",
             TRAINS.replace("loss.item()", "float(loss)"),
         ),
         ("TODO  # their answer", "0.0"),
@@ -69,33 +69,33 @@ WRITTEN = {
     "Meter:": [
         ("TODO  # the right methods", SUMS),
         (
-            "# TODO  # the same with the bug that people really write; it has to run",
+            "# TODO  # the same with a bug that people write; it must run",
             "\n    # ".join(f"# {NEVER}".split("\n    ")),
         ),
         ("TODO  # make one, and use it", "one = Meter()\n    one.add(1.0)"),
         ("assert TODO,", "assert one.value() == 1,"),
         (
-            "TODO  # what both will be given, drawn before they are made: a right class may draw, too",
+            "TODO  # the inputs, drawn before the objects are made, because a right class may draw, too",
             "numbers = torch.rand(2).tolist()",
         ),
-        ("TODO  # use both, with other of these for each", "one.add(numbers[0])\n    other.add(numbers[1])"),
+        ("TODO  # use both, with different inputs", "one.add(numbers[0])\n    other.add(numbers[1])"),
         ('"one": TODO', '"one": one.value()'),
         ('"other": TODO', '"other": other.value()'),
-        ("TODO  # methods as different from the reference as can be", LISTS),
+        ("TODO  # methods as different from the reference as possible", LISTS),
         ("TODO  # their methods", NEVER),
-        ("TODO: what stands in the reference", "self.total += x"),
-        ("TODO: what shall stand there", "self.total = 2 * x"),
+        ("TODO: the old text in the reference", "self.total += x"),
+        ("TODO: the new text", "self.total = 2 * x"),
     ],
 }
 KILLS = {
     "signs:x": {
         "test_signs_value": 1,
         "test_signs_gradient": 2,
-        "test_signs_leaves_alone": 1,
+        "test_signs_no_side_effects": 1,
     },
     "fit:opt,model,x,y": {
         "test_fit_learns": 2,
-        "test_fit_leaves_alone": 1,
+        "test_fit_no_side_effects": 1,
     },
     "Meter:": {"test_Meter_value": 2, "test_Meter_objects_are_their_own": 2},
 }
