@@ -16,7 +16,7 @@ from pathlib import Path
 _STDERR = 2
 _ERASE_LINE_AND_SHOW_CURSOR = "\r\x1b[K\x1b[?25h"  # after a progress bar
 
-_sentences: list[Callable[[], str]] = [lambda: "stopped; the same command begins again."]
+_sentences: list[Callable[[], str]] = [lambda: "stopped; run the same command to start again."]
 
 
 def is_the_command() -> bool:

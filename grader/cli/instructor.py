@@ -245,7 +245,7 @@ def grade(  # noqa: PLR0913, PLR0917 - one for each option
             ),
             scheduler=scheduler,
         )
-        go_on = "the same command, without --force, goes on" if force else "the same command goes on"
+        go_on = f"run the same command{' without --force' if force else ''} to continue"
         if not assignments:
             tell_left_out(course)
         with class_progress(go_on) as progress:

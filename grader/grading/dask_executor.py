@@ -195,7 +195,7 @@ def _require_protection(expected: Protection, answer: dict[str, Any]) -> None:
 
 
 def _broken(sentence: str) -> BrokenRunError:
-    return BrokenRunError(f"{sentence}. The same command goes on where this one stopped")
+    return BrokenRunError(f"{sentence}. The same command continues where this one stopped")
 
 
 class _Client(Client):

@@ -39,7 +39,7 @@ class Progress:
     def __str__(self) -> str:
         if not self.has_begun:
             return "before anything was graded"
-        before = f" ({self.before} were graded before)" if self.before else ""
+        before = f" ({self.before} already graded)" if self.before else ""
         return f"after {self.done} of {self.total} notebooks{before}"
 
 

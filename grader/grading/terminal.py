@@ -61,7 +61,7 @@ def class_progress(go_on: str, clock: Callable[[], float] = time.monotonic) -> I
             if lines is not None:
                 lines.update(now, bar.tasks[0].time_remaining)
 
-        again = "the same command begins again"
+        again = "run the same command to start again"
         interrupt.when_interrupted(lambda: f"stopped {progress}; {go_on if progress.has_begun else again}.")
         yield show
     if lines is not None:
@@ -81,8 +81,8 @@ class _Lines:
         if not self._has_begun:
             if now.total or now.before:
                 self._has_begun, self._begun, self._last = True, time_now, time_now
-                were = "1 was" if now.before == 1 else f"{now.before} were"
-                _write(f"{now.total} notebook{'' if now.total == 1 else 's'} to grade, {were} graded before")
+                notebooks = "notebook" if now.total == 1 else "notebooks"
+                _write(f"{now.total} {notebooks} to grade, {now.before} already graded")
         elif now.done < now.total and time_now - self._last >= _SECONDS_BETWEEN_LINES:
             self._last = time_now
             left = f"; {timedelta(seconds=round(seconds_left))} left" if seconds_left else ""
@@ -91,7 +91,7 @@ class _Lines:
     def end(self, now: Progress) -> None:
         """Write the last line, if anything was graded."""
         if now.total:
-            _write(f"{_counted(now)}; it took {timedelta(seconds=round(self._clock() - self._begun))}")
+            _write(f"{_counted(now)}, in {timedelta(seconds=round(self._clock() - self._begun))}")
 
 
 def _counted(now: Progress) -> str:

@@ -232,7 +232,7 @@ def _figures(worth: float, graded: Sequence[_Answer]) -> Figures | None:
     remarks = []
     if len(graded) >= _FEWEST and worth:
         if tells is not None and tells < -_CHANCE / sqrt(len(tried)):
-            remarks.append("the best students fail this more often")
+            remarks.append("strong students fail this more often")
         if sum(answer.in_full for _, answer in graded) >= _NEARLY_ALL * len(graded):
             remarks.append("nearly all solved it")
         if sum(score > 0 for score in scores) < _FEW * len(graded):

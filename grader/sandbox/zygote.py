@@ -31,7 +31,7 @@ _FORK_SECONDS = 30.0
 _PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # seconds between attempts to fork on a machine that is full
 _ZYGOTE_GONE = (
     "the process that starts workers has ended; perhaps the system killed it for its memory. The same "
-    "command goes on where this one stopped"
+    "command continues where this one stopped"
 )
 #: Lets a process import `grader.runtime` and `grader.sandbox.worker`, and runs nothing else of the package.
 PACKAGES_WITHOUT_INIT = f"""
@@ -226,8 +226,8 @@ class Zygote:
         if not is_readable(self._socket.fileno(), seconds):
             self._process.kill()  # a reply that came later would be taken for the next request's
             raise ZygoteGoneError(
-                f"the process that starts workers did not answer within {seconds:g} s. The same command goes "
-                "on where this one stopped"
+                f"the process that starts workers did not answer within {seconds:g} s. The same command "
+                "continues where this one stopped"
             )
         message, descriptors, _, _ = socket.recv_fds(self._socket, 1 << 16, 4)
         if not message:

@@ -316,7 +316,7 @@ def test_a_scheduler_that_goes_ends_the_run(dask, course, crowd, tmp_path):
             if standing.done == 3:
                 other.stop(other.scheduler, signal.SIGKILL)
 
-        with time_limit(60), pytest.raises(BrokenRunError, match=r"has gone.* same command goes on"):
+        with time_limit(60), pytest.raises(BrokenRunError, match=r"has gone.* same command continues"):
             grade(*arguments, Options(scheduler=other.address), stop)
     grade(*arguments, Options(scheduler=dask.address), lambda _: None)
     assert [result["score"] for result in results(tmp_path / "results").values()] == [6.0] * CROWD

@@ -86,12 +86,12 @@ def test_a_log_has_a_line_at_the_beginning_every_ten_seconds_and_at_the_end(capf
     told = err.splitlines()
     assert out == ""
     assert told[:4] == [
-        "450 notebooks to grade, 50 were graded before",
+        "450 notebooks to grade, 50 already graded",
         "0 of 450 graded",
         "50 of 450 graded; 0:01:20 left",
         "100 of 450 graded, 2 in error; 0:01:10 left",
     ]
-    assert told[-1] == "450 of 450 graded, 2 in error; it took 0:01:39"
+    assert told[-1] == "450 of 450 graded, 2 in error, in 0:01:39"
     assert len(told) == 1 + 9 + 1
 
 
@@ -101,8 +101,8 @@ def test_a_small_class_has_few_lines_in_a_log(capfd):
         for done in range(4):
             tell(Progress("grading", before=1, total=3, done=done))
     assert capfd.readouterr().err.splitlines() == [
-        "3 notebooks to grade, 1 was graded before",
-        "3 of 3 graded; it took 0:00:00",
+        "3 notebooks to grade, 1 already graded",
+        "3 of 3 graded, in 0:00:00",
     ]
 
 
@@ -110,7 +110,7 @@ def test_a_class_that_was_graded_before_is_one_line_in_a_log(capfd):
     """Where there is nothing to grade, that is told, and nothing else."""
     with class_progress("go on", lambda: 0.0) as tell:
         tell(Progress(before=22))
-    assert capfd.readouterr().err == "0 notebooks to grade, 22 were graded before\n"
+    assert capfd.readouterr().err == "0 notebooks to grade, 22 already graded\n"
 
 
 def test_a_run_that_failed_does_not_say_that_it_is_done(capfd):
@@ -118,22 +118,22 @@ def test_a_run_that_failed_does_not_say_that_it_is_done(capfd):
     with pytest.raises(KeyError), class_progress("go on", lambda: 0.0) as tell:
         tell(Progress("grading", total=3))
         raise KeyError
-    assert capfd.readouterr().err == "3 notebooks to grade, 0 were graded before\n"
+    assert capfd.readouterr().err == "3 notebooks to grade, 0 already graded\n"
 
 
 def test_an_interruption_knows_how_far_it_was(capfd):
     """The sentence of an interruption tells how many are done of how many, and how to go on."""
     told = []
-    with class_progress("the same command goes on") as tell:
+    with class_progress("run the same command to continue") as tell:
         told.append(interrupt._sentences[0]())
         tell(Progress("observing the reference", before=5, total=20))
         told.append(interrupt._sentences[0]())
         tell(Progress("grading", before=5, total=20, done=10))
         told.append(interrupt._sentences[0]())
     assert told == [
-        "stopped before anything was graded; the same command begins again.",
-        "stopped before anything was graded; the same command begins again.",
-        "stopped after 10 of 20 notebooks (5 were graded before); the same command goes on.",
+        "stopped before anything was graded; run the same command to start again.",
+        "stopped before anything was graded; run the same command to start again.",
+        "stopped after 10 of 20 notebooks (5 already graded); run the same command to continue.",
     ]
 
 

@@ -33,7 +33,7 @@ def whole(klass, zygote_of_all):
     ended = klass.finish(out)
     assert ended.exit_code == 0
     assert re.fullmatch(
-        r"13 notebooks to grade, 0 were graded before\n(\d+ of 13 graded.*\n)*13 of 13 graded; it took .*\n",
+        r"13 notebooks to grade, 0 already graded\n(\d+ of 13 graded.*\n)*13 of 13 graded, in .*\n",
         ended.stderr,
     ), ended.stderr
     assert "Graded: 13 of 13 submissions\nThis run: 13 new\n" in ended.stdout
@@ -118,7 +118,7 @@ def test_a_stopped_run_ends_at_once_and_says_how_to_go_on(klass, out, whole, num
             assert witness.sees_all_go()
     assert (process.returncode, told) == (status, "")
     assert re.search(
-        r"\ngrader: stopped after \d+ of 13 notebooks; the same command goes on\.\n\Z", complaint
+        r"\ngrader: stopped after \d+ of 13 notebooks; run the same command to continue\.\n\Z", complaint
     ), complaint
     assert "it took" not in complaint
     assert klass.finish(out).exit_code == 0
@@ -184,7 +184,7 @@ def test_a_zygote_that_is_killed_ends_the_run_in_a_sentence(klass, out, whole):
         told, complaint = process.communicate(timeout=10)
     assert (process.returncode, told) == (1, "")
     assert complaint.count("grader: ") == 1
-    assert "The same command goes on" in complaint
+    assert "The same command continues" in complaint
     assert klass.finish(out).exit_code == 0
     assert not differences(out, whole)
 

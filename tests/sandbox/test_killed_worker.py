@@ -149,7 +149,7 @@ def test_without_its_zygote_nobody_is_judged():
         worker = zygote.worker()
         zygote._process.kill()
         zygote._process.wait()
-        with worker, pytest.raises(BrokenRunError, match="The same command goes on"):
+        with worker, pytest.raises(BrokenRunError, match="The same command continues"):
             worker.was_killed()
-        with pytest.raises(BrokenRunError, match="The same command goes on"):
+        with pytest.raises(BrokenRunError, match="The same command continues"):
             zygote.worker()
