@@ -525,7 +525,7 @@ def test_results_that_cannot_be_had_stop_the_night(hub, workflow):
     shutil.rmtree(hub.remote("teacher/course") / "objects")
     printed, status = _run_alone(workflow, BRING_BACK, hub)
     assert status == 1
-    assert "cannot be had" in printed
+    assert "cannot be read" in printed
 
 
 def test_git_gives_the_token_to_the_server_that_asks(hub, workflow):
