@@ -134,5 +134,5 @@ def test_a_text_with_a_heading_within_has_no_place(tmp_path):
 def test_a_claim_says_what_is_true_of_it(tmp_path):
     """Its docstring has a verdict."""
     (tmp_path / "claimed.py").write_text('def s9_1():\n    """Pigs fly."""\n', encoding="utf-8")
-    with pytest.raises(ValueError, match=r"S9\.1: say in the docstring"):
+    with pytest.raises(ValueError, match=r"S9\.1: state the claim in the docstring"):
         WRITER["claims_by_text"](tmp_path)
