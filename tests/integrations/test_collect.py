@@ -122,7 +122,7 @@ def test_several_assignments_cloned_side_by_side_meet_in_one_student(tmp_path):
 def test_a_folder_of_clones_is_no_student(tmp_path):
     """`gh classroom clone` makes a folder around the clones; its name is told, and nothing is written."""
     clone(tmp_path / "in/leaves-submissions/leaves-ada", "01_tiny.ipynb")
-    with pytest.raises(GraderError, match="leaves-submissions holds repositories"):
+    with pytest.raises(GraderError, match="leaves-submissions contains repositories"):
         collect(tmp_path / "in", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

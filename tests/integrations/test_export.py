@@ -468,7 +468,7 @@ ENGLISH = "its headings are in another language: export it with English chosen"
         ),
         ("Prénom,Nom de famille,Numéro d'identification,Adresse de courriel\nAda,L,1,a@x\n", ENGLISH),
         ("Identificador,Nombre completo,Dirección de correo,Estado,Calificación\n7,Ada,a@x,,\n", ENGLISH),
-        (MOODLE, "nobody of it has a result"),
+        (MOODLE, "none of its students has a result"),
     ],
 )
 def test_a_moodle_file_of_no_use_is_told(desk, canvas, text, told):

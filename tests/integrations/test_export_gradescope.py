@@ -183,7 +183,7 @@ def test_a_zip_without_a_course_grades_by_no_other(container):
     """It must never fall back to a course that lies elsewhere."""
     write_notebook(container / "submission" / "01_tiny.ipynb", RIGHT)
     (container / "source" / "course" / "solutions" / "01_tiny.py").unlink()
-    with pytest.raises(Exception, match="holds no course"):
+    with pytest.raises(Exception, match="contains no course"):
         plugin_of(container).after_grading(no_results())
 
 
