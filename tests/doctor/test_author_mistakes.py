@@ -160,7 +160,7 @@ READ = {
     ),
     "two inside functions of one name": (
         ("checks", "@points(2)", "@inside\ndef length(n):\n    return n\n\n\n@points(2)"),
-        "checks, line 21: length is defined in line 11 already, and would replace it; give",
+        "checks, line 21: length is defined in line 11 already, and would replace it; rename",
     ),
     "two checks of one name": (
         ("checks", "def test_requires_grad", "def test_leaf"),

@@ -120,7 +120,7 @@ doubled = contract("double", X, call=Call(how=twice, gradients="none"), name="do
 @pytest.mark.parametrize(
     ("line", "other", "said"),
     [
-        ('["test_requires_grad"]', '["test_leaf"]', "01_tiny.outcomes.toml: fails test_leaf. Mend it"),
+        ('["test_requires_grad"]', '["test_leaf"]', "01_tiny.outcomes.toml: fails test_leaf. Fix it"),
         (
             'plain = {fails = ["test_requires_grad"], first = "test_requires_grad+1: "}\n',
             "",
@@ -129,7 +129,7 @@ doubled = contract("double", X, call=Call(how=twice, gradients="none"), name="do
         (
             '["test_requires_grad"]',
             '["test_requires_grad"], public = true',
-            "; passes the public check. Mend it",
+            "; passes the public check. Fix it",
         ),
     ],
 )
@@ -213,7 +213,7 @@ def test_an_answer_that_stops_is_accepted_only_aloud(examined):
     place = f"(01_tiny.py, line {line}): `return x.frobnicate` stopped with AttributeError"
     known = "but 01_tiny.outcomes.toml: fails test_double; passes the public check. Fix it, or run --accept"
     aloud = "This is recorded now. If the answer must not stop, fix it"
-    idle = "test_double fails no known-wrong answer"
+    idle = "test_double fails no known-wrong answer: add an answer that it catches, or remove it"
     for accept, end in ((False, known), (True, aloud)):
         told, stop = examined("answers", text, accept=accept).complaints
         assert told == idle
