@@ -139,13 +139,13 @@ def reset(path: str, question: str | None, yes: bool) -> None:
     planned = plan(notebook, notebook.question(_given(question)))
     identity = planned.question.id
     if not planned.is_needed:
-        click.echo(f"{identity} of {notebook.name} is as it was handed out. Nothing was changed.")
+        click.echo(f"{identity} of {notebook.name} is starter code already. Nothing was changed.")
     elif not yes and not _confirm(notebook.name, planned):
         click.echo("Nothing was changed.")
         return
     else:
         kept = carry_out(notebook, planned)
-        click.echo(f"{identity} of {notebook.name} is as it was handed out again.")
+        click.echo(f"{identity} of {notebook.name} is starter code again.")
         if kept:
             click.echo(f"Your version is kept in {terminal_text(str(kept))}")
         click.echo("If the notebook is open in Jupyter, reload it from disk before you save it there.")
@@ -184,11 +184,11 @@ def _given(question: str | None) -> str:
 def _confirm(name: str, planned: Reset) -> bool:
     from grader.student.notebook import cell_name
 
-    handed_out = f"{planned.question.id} as it was handed out"
-    asked = f"Insert {handed_out} into {name}?"
+    starter_code = f"the starter code of {planned.question.id}"
+    asked = f"Insert {starter_code} into {name}?"
     if planned.cell:
         cell = cell_name(planned.cell.number, planned.cell.source)
-        asked = f"Replace {cell} of {name} by {handed_out}?"
+        asked = f"Replace {cell} of {name} by {starter_code}?"
     try:
         return click.confirm(asked, default=False)
     except click.Abort:

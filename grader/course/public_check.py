@@ -191,8 +191,8 @@ def read_public_check(where: str, source: str) -> PublicCheck:
     tests = [node for node in functions if any("test_case" in ast.unparse(d) for d in node.decorator_list)]
     if not tests:
         raise GraderError(
-            f"{where}: its public check is damaged. Get the notebook anew from where the course is handed"
-            " out, and copy your functions into it."
+            f"{where}: its public check is damaged. Get the notebook again from where you got it first,"
+            " and copy your functions into it."
         )
     parameters = [argument.arg for test in tests for argument in test.args.args if argument.arg != "env"]
     points, afterword = _assigned(body, "points"), _assigned(body, "afterword")

@@ -9,8 +9,8 @@ import pytest
 from jupyter import ROOT, THEMES, opened_lab, served
 
 STEM = "01_leaves"
-HANDED_OUT = ROOT / "assignments" / f"{STEM}.ipynb"
-DOCUMENT = json.loads(HANDED_OUT.read_text(encoding="utf-8"))
+RELEASED = ROOT / "assignments" / f"{STEM}.ipynb"
+DOCUMENT = json.loads(RELEASED.read_text(encoding="utf-8"))
 SOURCES = ["".join(cell["source"]) for cell in DOCUMENT["cells"]]
 CODE = [place for place, cell in enumerate(DOCUMENT["cells"]) if cell["cell_type"] == "code"]
 STUB, ALL_GRADS = (
@@ -92,7 +92,7 @@ def lab(browser, tmp_path_factory):
     folder = tmp_path_factory.mktemp("course")
     for place in (folder, folder / ".handout"):
         place.mkdir(exist_ok=True)
-        shutil.copy(HANDED_OUT, place)
+        shutil.copy(RELEASED, place)
     home = tmp_path_factory.mktemp("home")
     with served(folder, home) as address, opened_lab(browser, address, folder) as lab:
         yield lab
@@ -108,8 +108,8 @@ def opened(lab, path):
 
 @pytest.fixture(scope="module")
 def notebook(lab):
-    """The notebook as it is handed out, in one kernel for all tests that share it."""
-    return opened(lab, lab.folder / HANDED_OUT.name)
+    """The released notebook, in one kernel for all tests that share it."""
+    return opened(lab, lab.folder / RELEASED.name)
 
 
 def verdict(notebook, question, sources=()):
@@ -221,7 +221,7 @@ def test_a_notebook_is_known_however_it_was_saved(lab, name, kept):
 
 def test_a_verdict_is_read_in_an_untrusted_notebook(lab):
     """A notebook from elsewhere, which JupyterLab does not trust, shows its verdicts and pictures."""
-    notebook = opened(lab, lab.folder / HANDED_OUT.name)
+    notebook = opened(lab, lab.folder / RELEASED.name)
     place = notebook.check("q1")
     verdict(notebook, "q1", [RIGHT])
     cells = json.loads(json.dumps(DOCUMENT["cells"]))

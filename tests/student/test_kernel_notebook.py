@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from student_notebooks import ANSWERS, STUBS, code, document, handed_out, write
+from student_notebooks import ANSWERS, STUBS, code, document, released, write
 from warm_runner import Server
 
 from grader.student.notebook import open_notebook
@@ -55,7 +55,7 @@ CASES = [
             " So double is not defined: mend the cell, and run it again."
         ),
     ),
-    ("untouched", [STUBS["q1"], CHECK], "untouched", "double is as it was handed out: complete it above"),
+    ("untouched", [STUBS["q1"], CHECK], "untouched", "double is still starter code: complete it above"),
     ("a stub with a comment", [STUBS["q1"] + "  # why?", CHECK], "untouched", "(not started yet)"),
     ("no return", ["def double(x):\n    x + x", CHECK], "fails", "None: is a return missing? ... not 4"),
     (
@@ -287,7 +287,7 @@ def warm():
 def said(tmp_path_factory):
     """What was said in each case, one after the other in one kernel."""
     folder = tmp_path_factory.mktemp("kernel")
-    write(folder / ".handout" / "01_small.ipynb", handed_out())
+    write(folder / ".handout" / "01_small.ipynb", released())
     shown = in_kernel(folder, [FIRST, *(cell for _, cells, *_ in CASES for cell in cells)])
     return dict(zip([name for name, *_ in CASES], shown, strict=True))
 
@@ -333,6 +333,22 @@ def test_each_failure_shows_a_hint_more(said):
     hints = {name: shown[2].count('<details class="autograd-hint"') for name, shown in said.items()}
     names = ("no return", "other parameters", "a lambda", "the same answer again", "right")
     assert [hints[name] for name in names] == [0, 1, 2, 2, 0]
+
+
+def test_a_hint_about_an_error_that_is_gone_is_skipped(tmp_path):
+    """A hint that begins with the starter code's error is shown only if the answer raises one."""
+    notebook = released()
+    for cell in notebook["cells"]:
+        cell["source"] = cell["source"].replace("The hint number 1.", "Read the error.")
+    write(tmp_path / ".handout" / "01_small.ipynb", notebook)
+    answers = ["def double(x): return x.missing", "def double(x): return 4"]
+    (_, raises, _), (_, wrong, _), (_, asked, _) = in_kernel(
+        tmp_path, [FIRST, answers[0], CHECK, answers[1], CHECK, 'grader.hint("q1")']
+    )
+    assert "Hint 1: Read the error." in raises
+    assert "Read the error." not in wrong
+    assert "Hint 1: The hint number 2." in wrong
+    assert asked == "q1, hint 1 of 1\n\nThe hint number 2."
 
 
 def test_an_old_verdict_is_folded(said):
@@ -386,9 +402,9 @@ def without_metadata(cells):
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        pytest.param({".handout/01_small.ipynb": handed_out()}, "(passes)", id="handed out, and renamed"),
-        pytest.param({"Small (2).ipynb": handed_out()}, "(passes)", id="renamed, with checks of its own"),
-        pytest.param({"brought/01_small.ipynb": handed_out()}, "(passes)", id="brought by the package"),
+        pytest.param({".handout/01_small.ipynb": released()}, "(passes)", id="released, and renamed"),
+        pytest.param({"Small (2).ipynb": released()}, "(passes)", id="renamed, with checks of its own"),
+        pytest.param({"brought/01_small.ipynb": released()}, "(passes)", id="brought by the package"),
         pytest.param(
             {"01_small.ipynb": without_metadata([code(STUBS["q1"])])},
             "The checks of 01_small were not found: install the course's package",
@@ -410,7 +426,7 @@ def test_the_checks_are_found(files, words, tmp_path, warm):
 
 def test_a_cell_that_was_changed_and_not_run_is_noticed(tmp_path, warm):
     """Where the open notebook was saved with another version of a cell than ran, the verdict says so."""
-    path = write(tmp_path / "01_small.ipynb", handed_out())
+    path = write(tmp_path / "01_small.ipynb", released())
     before = f"import os; os.environ['JPY_SESSION_NAME'] = {str(path)!r}\n"
     now, later = (f"os.utime({str(path)!r}, (0, {when}))" for when in (0, 1 << 40))
     cells = [FIRST, ANSWERS["q1"], "import os\n" + now, CHECK, later, CHECK]

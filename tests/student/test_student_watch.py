@@ -16,7 +16,7 @@ from textwrap import wrap
 import pytest
 from patience import time_limit
 from rich.console import Console
-from student_notebooks import ANSWERS, CHECKS, COVERAGE, STEM, handed_out, worked, write
+from student_notebooks import ANSWERS, CHECKS, COVERAGE, STEM, released, worked, write
 
 from grader.course.public_check import otter_test
 from grader.student.process import RunnerPool
@@ -32,8 +32,8 @@ CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder with what was handed out, where q1 has an afterword."""
-    notebook = handed_out()
+    """A folder with a released notebook, where q1 has an afterword."""
+    notebook = released()
     test = otter_test("q1", CHECKS["q1"], 4, "`x + x` is `2 * x`.")
     notebook["metadata"]["otter"]["tests"]["q1"] = test
     write(tmp_path / ".handout" / f"{STEM}.ipynb", notebook)
@@ -193,7 +193,7 @@ def test_keys_lead_through_the_questions(terminal):
     assert "✔ q1 now passes\n" in passed
     assert f"1 of 3 public checks pass.\n{WRAPPED}\nPress n to go on with q2, Title of q2.\n" in passed
     following = terminal.press("n")
-    assert "As it was handed out:\n      ✘ It requires grad." in following
+    assert "The starter code:\n      ✘ It requires grad." in following
     assert "Title of q1" not in following
     os.write(terminal.end, b"zq")  # other keys say nothing
     assert terminal.process.wait() == 0
