@@ -39,9 +39,7 @@ _ZOOM = 2  # pixels of the file for one of the page: letters stay sharp on a fin
 _COLOURS = 32  # of line art with smooth edges; the file is a third of what it would be
 _INK, _PAPER = "#1a1a1a", "#ffffff"
 _REACHED, _MISSED = 3, 2  # names that a sentence lists
-_SVG = re.compile("<svg .*?</svg>", re.DOTALL)
-_ATTRIBUTE = re.compile(r' ([\w-]+)="([^"]*)"')
-_OF_AN_IMAGE = {"alt": "aria-label", "width": "width", "style": "style"}  # and of the <svg> in it
+_SVG = re.compile("<svg(?P<attributes>.*?)>.*?</svg>", re.DOTALL)
 _OF_PYTHON = re.compile(r"Backward$")  # torch numbers its own nodes: MulBackward0
 
 
@@ -97,15 +95,13 @@ def on_paper(svg: str) -> str:
 
 def as_images(html: str) -> str:
     """HTML with each ``<svg>`` of ours as an image, which JupyterLab also shows in an untrusted notebook."""
-    return _SVG.sub(lambda found: _image(found[0]), html)
+    return _SVG.sub(_image, html)
 
 
-def _image(svg: str) -> str:
-    named = dict(_ATTRIBUTE.findall(svg.partition(">")[0]))
-    data = b64encode(on_paper(svg).encode()).decode()
-    source = f'src="data:image/svg+xml;base64,{data}"'
-    about = " ".join(f'{name}="{named.get(of, "")}"' for name, of in _OF_AN_IMAGE.items())
-    return f"<img {source} {about}>"
+def _image(svg: re.Match[str]) -> str:
+    data = b64encode(on_paper(svg[0]).encode()).decode()
+    attributes = svg["attributes"].replace("aria-label=", "alt=")
+    return f'<img src="data:image/svg+xml;base64,{data}"{attributes}>'
 
 
 def png(svg: str) -> bytes:

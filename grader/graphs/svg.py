@@ -65,7 +65,7 @@ def _sample(kind: str) -> str:
         inner = _outline(kind, (17.0, 7.0), 30, 11)
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 34 14" width="34" height="14" '
-        'aria-hidden="true" fill="currentColor">'
+        'aria-hidden="true" aria-label="" fill="currentColor">'
         f"{inner}</svg>"
     )
 

@@ -194,10 +194,6 @@ class XRay:
     def _repr_html_(self) -> str:
         return self.html()
 
-    def _repr_svg_(self) -> str | None:
-        """For front ends that show an image, which does not know the page's colours."""
-        return None if self.picture is None else on_paper(self.picture.svg)
-
     def _repr_markdown_(self) -> str | None:
         if self.picture is None:
             return None

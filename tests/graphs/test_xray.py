@@ -59,7 +59,7 @@ def text(*unnamed, **named):
 row = torch.ones(1, 2, requires_grad=True)
 print(json.dumps({
     "before": before, "mistakes": mistakes, "repr": repr(found), "saved": saved,
-    "html": found._repr_html_(), "svg": found._repr_svg_(), "markdown": found._repr_markdown_(),
+    "html": found._repr_html_(), "markdown": found._repr_markdown_(),
     "unnamed": [text(state), text(h, state), text(loss, cell), text(loss, cell, nn.Linear(1, 1))],
     "by name": [line.split(":")[0].strip() for line in repr(xray(loss, h.detach())).splitlines()[1:]],
     "memory": xray(row=row, rows=row.expand(3, 2))._repr_markdown_(),
@@ -102,7 +102,7 @@ def test_importing_it_imports_little(shown):
 
 
 def test_every_front_end_has_something_to_show(shown):
-    """HTML with images, which untrusted notebooks show too, SVG, Mermaid in Markdown, and readable text."""
+    """HTML with images, which untrusted notebooks show too, Mermaid in Markdown, and readable text."""
     image = shown["html"].partition('src="data:image/svg+xml;base64,')[2].partition('"')[0]
     drawn = b64decode(image).decode()
     assert "saved tensors freed" in drawn
@@ -196,7 +196,7 @@ def test_without_graphviz_there_is_text(monkeypatch):
     shown = XRay("", read_graph(GRAPH))
     assert shown.html().startswith("<pre>2 nodes behind h;")
     assert "could not draw this graph (ImportError: no &lt;graphviz&gt;)" in shown.html()
-    assert (shown.picture, shown._repr_svg_(), shown._repr_markdown_()) == (None, None, None)
+    assert (shown.picture, shown._repr_markdown_()) == (None, None)
 
 
 LARGE = """
