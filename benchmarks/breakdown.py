@@ -136,7 +136,7 @@ def _breakdown(stem: str, times: int, submissions: Path, results: Path) -> Break
     cells, plan = cells_of(assignment.reference), rubric.plan(1)
     stubs = [question.stub for question in assignment.questions]
     preload = modules_of_answers(COURSE, [stem])
-    with Zygote(preload=preload, handed_out=assignment.handed_out, stubs=stubs) as zygote:
+    with Zygote(preload=preload, released_cells=assignment.released_cells, stubs=stubs) as zygote:
         expected, meter = observe_reference(zygote, COURSE, stem, 1), Meter(zygote)
         judge(rubric, observe(meter, cells, plan, _PLENTY), expected)  # which warms up
         spent, before = meter.anew(), meter.counted()

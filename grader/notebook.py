@@ -1,7 +1,7 @@
 """``Notebook``, with which a notebook checks its answers in Jupyter, VS Code and Colab.
 
 It has the calls of Otter's class of this name, as far as notebooks use them, and the same verdicts: both run
-the public tests that the notebook was handed out with, over the names of the kernel. A check raises nothing:
+the public tests that the notebook was released with, over the names of the kernel. A check raises nothing:
 it gives back what there is to show.
 """
 
@@ -24,9 +24,9 @@ from grader.graphs.model import Graph, read_graph
 from grader.runtime.names import answer_status
 from grader.sandbox.plan import TimeLimits
 from grader.student.check import Failure, QuestionReport, Status
-from grader.student.hints import authors_hints
+from grader.student.hints import Hint, authors_hints
 from grader.student.kernel import CellLog, CellRun, Printed, StoppedError, quiet, sources_of, time_limit
-from grader.student.notebook import Question, StudentNotebook, notebook_as_handed_out, open_notebook
+from grader.student.notebook import Question, StudentNotebook, open_notebook, released_notebook
 from grader.student.public_tests import LastCall, failure_of, gradients_are_on, tests_in
 from grader.student.unsaved import note_check
 from grader.student.verdict import HintShown, Sentence, Verdict, Verdicts
@@ -83,7 +83,7 @@ class Notebook:
     """Checks the answers of a notebook.
 
     Args:
-        nb_path: the name that the notebook was handed out with; its file may have another by now.
+        nb_path: the name that the notebook was released with; its file may have another by now.
         tests_dir: Otter's; it is not needed here.
         tests_url_prefix: Otter's; it is not needed here.
     """
@@ -97,6 +97,7 @@ class Notebook:
         self._found: StudentNotebook | None = None
         self._hints: dict[str, int] = {}  # how many hints to a question are shown
         self._passed: set[str] = set()  # questions whose last check passed
+        self._without_error: set[str] = set()  # questions whose last check raised no error and no warning
         self._checked: dict[str, CellRun] = {}  # the run of a question's cell that was checked last
         self._log = _cell_log()
         _LATEST[:] = [self]
@@ -127,11 +128,16 @@ class Notebook:
     def hint(self, question: str = "") -> HintShown:
         """Show the next hint to a question; after the last one, that one again."""
         asked = _asked(self._notebook(), question)
-        hints = authors_hints(asked)
+        hints = self._hints_to(asked)
         if not hints:
             raise GraderError(f"There is no hint for {asked.id}: read its task again, and run its check.")
         number = self._hints[asked.id] = min(self._hints.get(asked.id, 0) + 1, len(hints))
         return HintShown(asked.id, hints[number - 1], number, len(hints))
+
+    def _hints_to(self, question: Question) -> list[Hint]:
+        """The hints to a question, without those about an error that the last check did not meet."""
+        is_solved = question.id in self._without_error
+        return [hint for hint in authors_hints(question) if not (is_solved and hint.is_about_an_error)]
 
     def __getattr__(self, name: str) -> Any:
         """Any other call, such as Otter's `export`, or a misspelt one."""
@@ -141,7 +147,7 @@ class Notebook:
         return lambda *_, **__: told
 
     def _notebook(self) -> StudentNotebook:
-        """The notebook as it was handed out, else as a file that carries its own checks has it."""
+        """The released notebook, else a file of it that carries its own checks."""
         if self._found is None:
             self._found = _find(self._path, self._folder)
         return self._found
@@ -154,7 +160,7 @@ class Notebook:
         elif function in names:
             run = _run(question, names, _seconds())
             status = "fails" if any(failure for _, failure in run.tests) else "passes"
-            if stub and notebook.handed_out:  # only then the starter code is known
+            if stub and notebook.released:  # only then the starter code is known
                 answered = answer_status(stub.source, function, names, sources_of(linecache.cache))
                 status = "untouched" if answered == "untouched" else status
         log, stub_id, opened = self._log, stub.id if stub else "", Path(os.environ.get(_SESSION, ""))
@@ -171,7 +177,8 @@ class Notebook:
         (self._passed.add if status == "passes" and not is_older else self._passed.discard)(question.id)
         if status == "fails" and not is_older and not again and run.is_an_attempt:
             self._hints[question.id] = self._hints.get(question.id, 0) + 1
-        hints = authors_hints(question)[: self._hints.get(question.id, 0)]
+        (self._without_error.discard if run.has_error else self._without_error.add)(question.id)
+        hints = self._hints_to(question)[: self._hints.get(question.id, 0)]
         return Verdict(
             QuestionReport(question, status, run.tests),
             failed=failed,
@@ -224,6 +231,11 @@ class _Run(NamedTuple):
         failures = [failure for _, failure in self.tests if failure]
         return any(f.kind not in _TYPOS and RETURN_MISSING not in f.text for f in failures)
 
+    @property
+    def has_error(self) -> bool:
+        """Whether the answer raised an error, gave a warning, or did not run."""
+        return not self.tests or bool(self.printed.warned) or any(f and not f.said for _, f in self.tests)
+
     def placed(self, cell: CellRun) -> _Run:
         """The same with each failure at its line of the cell that ran."""
         return self._replace(tests=tuple((said, one and cell.placed(one)) for said, one in self.tests))
@@ -261,7 +273,7 @@ def _run(question: Question, names: dict[str, Any], seconds: float) -> _Run:
 
 
 def _find(named: Path | None, folder: Path) -> StudentNotebook:
-    """The notebook as it was handed out under a name, else a file of it that carries the checks.
+    """The released notebook of a name, else a file of it that carries the checks.
 
     Raises:
         GraderError: neither is there.
@@ -269,7 +281,7 @@ def _find(named: Path | None, folder: Path) -> StudentNotebook:
     opened = os.environ.get(_SESSION), _callers_names().get("__vsc_ipynb_file__")
     likely = [Path(path) for path in (named, *opened) if path]
     for path in likely:
-        if found := notebook_as_handed_out(path):
+        if found := released_notebook(path):
             return found
     for path in (*likely, *sorted(folder.glob("*.ipynb"))):
         with suppress(GraderError):

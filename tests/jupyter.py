@@ -191,6 +191,21 @@ class OpenNotebook:
         """Run code in the kernel that no cell holds."""
         self._page.wait_for_function(_EXECUTE, arg=[self._panel, code])
 
+    def outputs(self, place):
+        """The outputs of a cell, as a file holds them."""
+        return self._of_model(place, "model.outputs.toJSON()")
+
+    def is_trusted(self, place):
+        """Whether JupyterLab shows a cell's outputs without removing anything from them."""
+        return self._of_model(place, "model.trusted")
+
+    def _of_model(self, place, expression):
+        """The value of an expression about a cell's `model`."""
+        look = (
+            f"([panel, place]) => {{ const {{model}} = panel.content.widgets[place]; return {expression}; }}"
+        )
+        return self._page.evaluate(look, [self._panel, place])
+
     def cell(self, place):
         """A cell on the page."""
         panel = self._panel.evaluate("panel => panel.id")

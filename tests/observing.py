@@ -50,7 +50,7 @@ def request(name, body, *, seed=1, seconds=5.0, **options):
     return Request(name, f"def {name}(student):\n{indent(lines, '    ')}", seed, seconds, **options)
 
 
-def look(zygote, cells, *, limits=QUICK, stubs=None, handed_out=(), questions=None, **requests):
+def look(zygote, cells, *, limits=QUICK, stubs=None, demonstrations=(), questions=None, **requests):
     """Observe cells (a text or several), some of them perhaps as they were handed out.
 
     `requests` gives for each function a request, several, or the expression that the one request of the
@@ -61,7 +61,7 @@ def look(zygote, cells, *, limits=QUICK, stubs=None, handed_out=(), questions=No
     numbered = [Cell(number, cell) for number, cell in enumerate(cells, start=1)]
     asked = {name: _requests(name, given) for name, given in requests.items()}
     stubs = {name: f"def {name}():\n    ..." for name in asked} | (stubs or {})
-    plan = ObservationPlan(stubs, asked, tuple(handed_out), questions or {})
+    plan = ObservationPlan(stubs, asked, tuple(demonstrations), questions or {})
     return Seen(observe(zygote, numbered, plan, limits))
 
 

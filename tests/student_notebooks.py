@@ -66,7 +66,7 @@ def _hint(number):
     return f"<details><summary>Hint {number}</summary>\n\nThe hint number {number}.\n\n</details>"
 
 
-def handed_out_cells():
+def released_cells():
     cells = [markdown("# 1. Small", "title"), code(SETUP, "setup")]
     for question, stub in STUBS.items():
         heading = f"## {question} · Title of {question}\n\n*{POINTS[question]} points*\n\nDo it."
@@ -79,10 +79,10 @@ def handed_out_cells():
     return cells
 
 
-def handed_out():
+def released():
     """The notebook of a small assignment."""
     tests = {question: otter_test(question, CHECKS[question], POINTS[question]) for question in CHECKS}
-    notebook = document(handed_out_cells(), assignment_name=STEM, tests=tests)
+    notebook = document(released_cells(), assignment_name=STEM, tests=tests)
     notebook["metadata"]["grader"] = {"levels": LEVELS}
     return notebook
 
@@ -95,14 +95,14 @@ def write(path: Path, notebook) -> Path:
 
 def write_work(folder: Path, sources, *, stem=STEM) -> Path:
     """A student's notebook of code cells, beside what was handed out."""
-    write(folder / ".handout" / f"{STEM}.ipynb", handed_out())
+    write(folder / ".handout" / f"{STEM}.ipynb", released())
     cells = [code(source) for source in sources]
     return write(folder / f"{stem}.ipynb", document(cells, assignment_name=STEM))
 
 
 def worked(**answers):
     """The handed-out notebook with answers in place of stubs."""
-    notebook = handed_out()
+    notebook = released()
     for cell in notebook["cells"]:
         question = cell["id"].removeprefix("stub-")
         if question in answers:

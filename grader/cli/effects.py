@@ -41,6 +41,7 @@ NO_EFFECT = (
         "Each Dask worker runs as many notebooks at a time as it has threads: set them there (dask worker"
         " --nthreads N), and leave --jobs out",
     ),
+    NoEffect("release", ("--solutions",), "--classroom50", "Autograders hold no answers: leave it out"),
     NoEffect(
         "check",
         ("--verbose",),

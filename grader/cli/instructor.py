@@ -56,8 +56,11 @@ assignment_option = click.option(
 @click.option("--out", type=_PATH, required=True, help="Folder to write: empty, or an earlier release.")
 @assignment_option
 @click.option("--overwrite", is_flag=True, help="Replace files that you changed, too.")
+@click.option("--solutions", is_flag=True, help="Add every answer, with the reason why it is right.")
 @click.option("--classroom50", is_flag=True, help="Write autograders for Classroom 50 instead.")
-def release(out: Path, assignments: tuple[str, ...], overwrite: bool, classroom50: bool) -> None:
+def release(
+    out: Path, assignments: tuple[str, ...], overwrite: bool, solutions: bool, classroom50: bool
+) -> None:
     """Write the repository that students get.
 
     Releases the assignments that course.toml lists for this term ([term]), or all of them if it lists none;
@@ -67,13 +70,17 @@ def release(out: Path, assignments: tuple[str, ...], overwrite: bool, classroom5
     GitHub, and nothing from solutions/ or the hidden checks. Releasing again updates the folder and keeps
     files that you added or changed.
 
+    --solutions is for after the deadline: it adds a page for each assignment to the repository.
+
     --classroom50 writes an autograder for each assignment, which runs the public checks, into autograders/,
     plus runtime.json (the Python version) and slugs.json (the assignments' names there).
     """
     from grader.course.course import Course
     from grader.integrations.release import release as write
 
-    released = write(Course.find(), out, assignments, overwrite=overwrite, classroom50=classroom50)
+    released = write(
+        Course.find(), out, assignments, overwrite=overwrite, solutions=solutions, classroom50=classroom50
+    )
     changes = released.changes
     count = f"{len(released.stems)} assignment{'s' if len(released.stems) > 1 else ''}"
     click.echo(f"{out} holds {count}: {len(changes.written)} files written, {len(changes.removed)} removed.")

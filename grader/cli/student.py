@@ -184,11 +184,11 @@ def _given(question: str | None) -> str:
 def _confirm(name: str, planned: Reset) -> bool:
     from grader.student.notebook import cell_name
 
-    handed_out = f"the starter code of {planned.question.id}"
-    asked = f"Insert {handed_out} into {name}?"
+    starter_code = f"the starter code of {planned.question.id}"
+    asked = f"Insert {starter_code} into {name}?"
     if planned.cell:
         cell = cell_name(planned.cell.number, planned.cell.source)
-        asked = f"Replace {cell} of {name} by {handed_out}?"
+        asked = f"Replace {cell} of {name} by {starter_code}?"
     try:
         return click.confirm(asked, default=False)
     except click.Abort:

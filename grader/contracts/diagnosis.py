@@ -95,21 +95,12 @@ _DIAGNOSES = {
     "marked as dirty": "a tensor passed to mark_dirty must also be returned by forward",
     "can only save variables": "save_for_backward takes tensors only; numbers are kept on ctx",
     "before Module.__init__() call": "the first line of __init__ has to be super().__init__()",
-    "does not support the context manager protocol": (
-        "what stands behind `with` is no context; are the parentheses missing (with torch.no_grad():)?"
-    ),
     "as parameter '": (
         "what holds a Parameter takes only a Parameter or None; its values are changed in place under no_grad"
     ),
     "more than one parameter group": "a parameter was given to the optimizer twice",
     "support the deepcopy protocol": (
         "only a leaf can be deep-copied; detach() or clone() is what copies a computed tensor"
-    ),
-    "dtype can require gradients": (
-        "integers have no gradients: only floating-point and complex numbers can require grad"
-    ),
-    "arguments don't support automatic differentiation": (
-        "out=... overwrites a tensor, which cannot be recorded: leave it away, or update under no_grad()"
     ),
     "got an empty parameter list": (
         "the optimizer was given no parameters. Was a generator of them used up before?"
@@ -119,10 +110,6 @@ _DIAGNOSES = {
     ),
     "unexpected keyword argument 'retain_variables'": (
         "retain_variables is called retain_graph, and is rarely the cure"
-    ),
-    "object is not callable": (
-        "what is called here is no function. Was its name bound to a value (f = f(x), sum = 0), or is "
-        "there a pair of parentheses too many?"
     ),
 }
 

@@ -203,10 +203,6 @@ def _taken_for(seen: _Values, others: Mapping[str, _Values]) -> str | None:
 def _other_shape(seen: _Values, expected: _Values) -> str | None:
     pair = Pair(seen.numbers, expected.numbers, expected.shape, expected.tolerance)
     number, right = len(seen.numbers), len(expected.numbers)
-    if len(seen.shape) == 2 and seen.shape == expected.shape[::-1]:
-        rows, columns = expected.shape
-        if pair.is_seen([expected.numbers[r * columns + c] for c in range(columns) for r in range(rows)]):
-            return "it is transposed"
     if number == right and number and pair.is_seen(expected.numbers):
         return "its values are right"
     if number != right and (summed := _summed_over(seen, expected)):
@@ -310,15 +306,6 @@ def _sum_with_another(pair: Pair, others: Others) -> str | None:
     return None
 
 
-def _partly_another(pair: Pair, others: Others) -> str | None:
-    """All wrong entries are another fact's."""
-    for name, numbers in others.items():
-        same = are_close(pair.seen, numbers, pair.tolerance)
-        if all(good or equal for good, equal in zip(pair.right, same, strict=True)):
-            return f"{_part(len(pair.wrong), pair)} as in {name}"
-    return None
-
-
 def _in_another_order(pair: Pair, _: Others) -> str | None:
     if len(pair.seen) == 1:
         return None
@@ -401,7 +388,6 @@ KINDS: tuple[Callable[[Pair, Others], str | None], ...] = (
     _multiple,
     _length,
     _sum_with_another,
-    _partly_another,
     _in_another_order,
     _same_everywhere,
     _cut_off,

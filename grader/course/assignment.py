@@ -148,7 +148,7 @@ class Assignment:
         return tuple(cell.source for cell in self.cells if cell.role == "code")
 
     @property
-    def handed_out(self) -> tuple[str, ...]:
+    def released_cells(self) -> tuple[str, ...]:
         """The code cells of the reference solution with stubs in place of answers."""
         stubs = {question.id: question.stub for question in self.questions}
         cells = (cell for cell in self.cells if cell.role in ("code", "question"))

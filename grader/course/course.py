@@ -168,7 +168,7 @@ class Course:
     @property
     def starter_code(self) -> dict[str, Collection[str]]:
         """The code cells that students get, by stem, without what contracts say in docstrings."""
-        return {stem: self._as_written(stem).handed_out for stem in self.stems}
+        return {stem: self._as_written(stem).released_cells for stem in self.stems}
 
     @cached_property
     def settings(self) -> Settings:

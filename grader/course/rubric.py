@@ -41,7 +41,7 @@ class Rubric:
         path: the check file.
         asks: the id of each contract's question.
         shows: the id of each picture's question.
-        handed_out: the code cells that students get besides stubs.
+        demonstrations: the code cells that students get besides stubs.
         unwritten: the ids of questions of which a check, a contract or a picture says TODO.
     """
 
@@ -53,7 +53,7 @@ class Rubric:
     asks: dict[str, str]
     pictures: dict[str, DeclaredPicture] = field(default_factory=dict)
     shows: dict[str, str] = field(default_factory=dict)
-    handed_out: tuple[str, ...] = ()
+    demonstrations: tuple[str, ...] = ()
     unwritten: frozenset[str] = frozenset()
 
     def checks_of(self, question: str) -> list[Check]:
@@ -96,7 +96,7 @@ class Rubric:
         return ObservationPlan(
             stubs={question.function: question.stub for question in questions},
             requests={function: tuple(requests) for function, requests in planned.items()},
-            demonstrations=() if only else self.handed_out,  # a notebook for a question has only its cells
+            demonstrations=() if only else self.demonstrations,  # a notebook for a question has its cells
             questions={question.function: question.id for question in questions},
         )
 
@@ -110,7 +110,7 @@ class Rubric:
         )
 
 
-def read_rubric(path: Path, questions: tuple[Question, ...], handed_out: tuple[str, ...] = ()) -> Rubric:
+def read_rubric(path: Path, questions: tuple[Question, ...], demonstrations: tuple[str, ...] = ()) -> Rubric:
     """Read the check file of an assignment.
 
     Raises:
@@ -124,11 +124,11 @@ def read_rubric(path: Path, questions: tuple[Question, ...], handed_out: tuple[s
         raise CourseError("\n".join(f"{path}, line {line}: {message}" for line, message in complaints))
     module = import_checks(path)
     contracts, pictures = contracts_defined(module), pictures_defined(module)
-    asks = {name: question_of(contract, questions, handed_out) for name, contract in contracts.items()}
-    shows = {name: question_of(picture, questions, handed_out) for name, picture in pictures.items()}
+    asks = {name: question_of(contract, questions, demonstrations) for name, contract in contracts.items()}
+    shows = {name: question_of(picture, questions, demonstrations) for name, picture in pictures.items()}
     checks = tuple(_check(test, contracts, asks, path) for test in _tests(module))
     stem = path.stem.removeprefix("test_")
-    rubric = Rubric(stem, path, questions, checks, contracts, asks, pictures, shows, handed_out)
+    rubric = Rubric(stem, path, questions, checks, contracts, asks, pictures, shows, demonstrations)
     if not todos_in(path):  # otherwise a contract or a question may still wait for its check
         _require_use(rubric)
         return rubric
@@ -212,16 +212,16 @@ def _check(test: FunctionType, contracts: dict[str, Contract], asks: dict[str, s
     return Check(test.__name__, title, hint, worth, question, contract, is_of_side_effects, patterns)
 
 
-def question_of(code: WorkerCode, questions: tuple[Question, ...], handed_out: Collection[str]) -> str:
+def question_of(code: WorkerCode, questions: tuple[Question, ...], demonstrations: Collection[str]) -> str:
     """The id of the question whose function a contract or picture names, unless its author gave an id.
 
     Raises:
         CourseError: it names no question or several, or a name that neither a question nor a cell of
-            `handed_out`, the other code of the notebook, has.
+            `demonstrations`, the other code of the notebook, has.
     """
     functions = [question.function for question in questions]
     for name, line in _taken_from_student(code.source):
-        text = "\n".join([*handed_out, *functions])
+        text = "\n".join([*demonstrations, *functions])
         if not re.search(rf"\b{name}\b|import \*", text):
             known = {*functions, *re.findall(r"\b[^\W\d]\w*\b", text)}
             raise CourseError(

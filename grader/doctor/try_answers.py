@@ -154,7 +154,7 @@ def _answers(
     answers = {answer.name: answer for question in read for answer in answers_of(course, stem, question)}
     for name in names:
         if name == STUB:
-            yield _Notebook(STUB, cells_of(course.assignment(stem).handed_out))
+            yield _Notebook(STUB, cells_of(course.assignment(stem).released_cells))
         elif name in answers:
             answer = answers[name]
             yield _Notebook(name, answer.cells, answer.question, partial(answer.in_file, path=path))

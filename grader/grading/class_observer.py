@@ -193,7 +193,7 @@ class ClassObserver:
         return self._executor.observe(cells, asked, REFERENCE_LIMITS)
 
     def _observe_stubs(self, stem: str, seed: int) -> Evidence:
-        cells = cells_of(self._course.assignment(stem).handed_out)
+        cells = cells_of(self._course.assignment(stem).released_cells)
         asked = self._rubrics[stem].plan(seed)
         answered = dict.fromkeys(asked.stubs, "pass")  # nothing counts as a stub, so everything is observed
         with self._progress.step(f"observing the starter code of {stem}"):

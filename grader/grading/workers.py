@@ -19,7 +19,7 @@ def worker_settings(
     stems = sorted({submission.assignment for submission in submissions if submission.assignment})
     assignments = [course.assignment(stem) for stem in stems]
     return {
-        "handed_out": tuple(cell for assignment in assignments for cell in assignment.handed_out),
+        "released_cells": tuple(cell for assignment in assignments for cell in assignment.released_cells),
         "stubs": tuple(q.stub for assignment in assignments for q in assignment.questions),
         "preload": tuple(sorted({module for submission in submissions for module in submission.preload})),
         "sandbox": sandbox,

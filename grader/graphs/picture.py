@@ -6,6 +6,7 @@ The sentence says whether a backward would work, and why not.
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
@@ -38,6 +39,7 @@ _ZOOM = 2  # pixels of the file for one of the page: letters stay sharp on a fin
 _COLOURS = 32  # of line art with smooth edges; the file is a third of what it would be
 _INK, _PAPER = "#1a1a1a", "#ffffff"
 _REACHED, _MISSED = 3, 2  # names that a sentence lists
+_SVG = re.compile("<svg(?P<attributes>.*?)>.*?</svg>", re.DOTALL)
 _OF_PYTHON = re.compile(r"Backward$")  # torch numbers its own nodes: MulBackward0
 
 
@@ -89,6 +91,17 @@ def on_paper(svg: str) -> str:
     left = re.search(r'viewBox="(\S+) (\S+)', start)
     corner = f'x="{left[1]}" y="{left[2]}"' if left else ""
     return f'{start}><rect {corner} width="100%" height="100%" fill="{_PAPER}"/>{rest}'
+
+
+def as_images(html: str) -> str:
+    """HTML with each ``<svg>`` of ours as an image, which JupyterLab also shows in an untrusted notebook."""
+    return _SVG.sub(_image, html)
+
+
+def _image(svg: re.Match[str]) -> str:
+    data = b64encode(on_paper(svg[0]).encode()).decode()
+    attributes = svg["attributes"].replace("aria-label=", "alt=")
+    return f'<img src="data:image/svg+xml;base64,{data}"{attributes}>'
 
 
 def png(svg: str) -> bytes:

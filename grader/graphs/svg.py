@@ -64,7 +64,8 @@ def _sample(kind: str) -> str:
     else:
         inner = _outline(kind, (17.0, 7.0), 30, 11)
     return (
-        '<svg viewBox="0 0 34 14" width="34" height="14" aria-hidden="true" fill="currentColor">'
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 34 14" width="34" height="14" '
+        'aria-hidden="true" aria-label="" fill="currentColor">'
         f"{inner}</svg>"
     )
 

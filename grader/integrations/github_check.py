@@ -1,7 +1,7 @@
 """``check --github``: a student's own workflow checks the notebooks and reports every question.
 
 * Red is what fails. What nobody has begun does not fail: the workflow stays green until an answer is wrong.
-* A notebook that is as it was handed out is not run.
+* A notebook that is starter code only is not run.
 * The summary and the log hold what ``check`` prints on a terminal, line by line: students read one text.
 """
 
@@ -28,17 +28,17 @@ from grader.integrations.export.github import (
     within_limit,
 )
 from grader.scores import apportioned
-from grader.student.check import NotebookReport, QuestionReport, as_handed_out, check
+from grader.student.check import NotebookReport, QuestionReport, check, starter_code_report
 from grader.student.display import failure_lines, print_report
 from grader.student.notebook import (
     NOTEBOOKS,
     Question,
     StudentNotebook,
     find_notebook,
-    notebook_as_handed_out,
     notebooks_below,
     notebooks_in,
     open_notebook,
+    released_notebook,
 )
 from grader.student.process import RunnerPool
 from grader.text import markdown_text, some, terminal_line, terminal_text
@@ -91,7 +91,7 @@ def check_for_github(notebook: str | None, question: str | None, seconds: float)
     The exit status is 1 where something fails, else 0.
 
     Args:
-        notebook: None for all that were handed out.
+        notebook: None for all that were released.
         question: the only question, written as the output ``result``; None for all.
         seconds: how long a cell, or a test, may take.
 
@@ -102,9 +102,9 @@ def check_for_github(notebook: str | None, question: str | None, seconds: float)
     if not output:
         raise GraderError("--github belongs into a workflow, where GITHUB_OUTPUT is set: leave it out here")
     every: list[_Checked] = []
-    handed_out = sorted(path.name for path in Path(".handout").glob(NOTEBOOKS))  # even if missing now
+    released = sorted(path.name for path in Path(".handout").glob(NOTEBOOKS))  # even if missing now
     with RunnerPool() as pool:
-        for name in [notebook] if notebook else handed_out or map(str, notebooks_in(Path())):
+        for name in [notebook] if notebook else released or map(str, notebooks_in(Path())):
             checked = _checked(name, question, seconds, pool)
             every.append(checked)
             if question:
@@ -124,18 +124,18 @@ def _checked(path: str, question: str | None, seconds: float, pool: RunnerPool) 
     Raises:
         GraderError: there is no such notebook, or it has no such question.
     """
-    handed_out = notebook_as_handed_out(Path(path))
-    if handed_out is None:
+    released = released_notebook(Path(path))
+    if released is None:
         find_notebook(path)
     try:
-        notebook = _opened(path, handed_out)
+        notebook = _opened(path, released)
     except GraderError as error:
-        return _unchecked(path, question, handed_out, error)
+        return _unchecked(path, question, released, error)
     asked = [notebook.question(question)] if question else notebook.questions
     try:
-        report = as_handed_out(notebook, asked) or check(notebook, asked, seconds, pool.take)
+        report = starter_code_report(notebook, asked) or check(notebook, asked, seconds, pool.take)
     except GraderError as error:
-        return _unchecked(path, question, handed_out or notebook, error)
+        return _unchecked(path, question, released or notebook, error)
     scores = [
         _score(report, answer) for answer in report.questions if question or _has_points(answer.question)
     ]
@@ -148,7 +148,7 @@ def _unchecked(
     """What is reported of a notebook that cannot be checked: red, with the reason.
 
     Args:
-        known: says which questions were handed out; None where nothing does.
+        known: says which questions were released; None where nothing does.
     """
     told = terminal_text(str(error))
     if known is None:
@@ -163,12 +163,12 @@ def _unchecked(
     return _Checked(known.stem, known.title, error, scores)
 
 
-def _opened(path: str, handed_out: StudentNotebook | None) -> StudentNotebook:
+def _opened(path: str, released: StudentNotebook | None) -> StudentNotebook:
     """The notebook; GraderError where it is missing, cannot be read, or holds another assignment's."""
     try:
         found = find_notebook(path)
     except GraderError as error:
-        if handed_out and (moved := notebooks_below(Path(), handed_out.stem)):
+        if released and (moved := notebooks_below(Path(), released.stem)):
             raise GraderError(
                 f"there is no notebook {path} here: yours is {_places(moved, path)}. "
                 f"Move it back to {path}, so that every push checks it"
@@ -178,9 +178,9 @@ def _opened(path: str, handed_out: StudentNotebook | None) -> StudentNotebook:
             f"copy .handout/{path} here"
         ) from error
     notebook = open_notebook(found)
-    if handed_out and handed_out.stem != notebook.stem:
+    if released and released.stem != notebook.stem:
         raise GraderError(
-            f"{notebook.name} holds the notebook of {notebook.stem}: put that of {handed_out.stem} back"
+            f"{notebook.name} holds the notebook of {notebook.stem}: put that of {released.stem} back"
         )
     return notebook
 

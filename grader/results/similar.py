@@ -108,7 +108,7 @@ def digest(source: str, name: str, stub: str = "") -> tuple[str, int]:
         if answer is None:
             return "", 0
         bare = _Bare().visit(answer)
-        size = _own_nodes(bare, _handed_out(stub, name))
+        size = _own_nodes(bare, _starter_code(stub, name))
         if size < FEWEST_NODES:
             return "", size
         renamed = _Renamed({*_bound_names(bare)}).visit(bare)
@@ -141,15 +141,15 @@ def _as_written(result: Result, question: str, cells: Sequence[Cell]) -> str:
 
 
 @lru_cache(maxsize=1_000)
-def _handed_out(stub: str, name: str) -> Counter[str]:
+def _starter_code(stub: str, name: str) -> Counter[str]:
     """The statements of a stub, each as text, which the answers of a class are compared with."""
     tree = _definition(stub, name)
     return Counter(text for text, _ in _statements(_Bare().visit(tree))) if tree else Counter()
 
 
-def _own_nodes(answer: ast.AST, handed_out: Counter[str]) -> int:
+def _own_nodes(answer: ast.AST, starter_code: Counter[str]) -> int:
     """How many nodes the statements of an answer have that do not stand in what was handed out."""
-    left, own = handed_out.copy(), 0
+    left, own = starter_code.copy(), 0
     for text, nodes in _statements(answer):
         if left[text]:
             left[text] -= 1

@@ -78,9 +78,9 @@ class _Known(NamedTuple):
 _course: dict[str, _Known] = {}  # by source
 
 
-def compile_course(handed_out: Iterable[str]) -> None:
+def compile_course(released_cells: Iterable[str]) -> None:
     """In the zygote: compile cells that students got, once for all workers. Nothing of them runs."""
-    for source in handed_out:
+    for source in released_cells:
         with suppress(SyntaxError, RecursionError, ValueError):
             python = _as_python(source)
             code = _compiled(python, "<cell>", _FLAGS)

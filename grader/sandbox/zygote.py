@@ -108,7 +108,7 @@ class Zygote:
         preload: modules to import before the first fork, besides those every worker has.
         sandbox: False forgoes all protection, and every result says so.
         cpu_seconds: CPU time after which the kernel ends a worker.
-        handed_out, stubs: cells and stubs that students got, compiled there once instead of in every worker.
+        released_cells, stubs: cells and stubs that students got, compiled there once, not in every worker.
             A worker can read them, so nothing else of the course may be among them.
         started: its process, where that was started before.
 
@@ -123,7 +123,7 @@ class Zygote:
         preload: Collection[str] = (),
         sandbox: bool = True,
         cpu_seconds: int = 600,
-        handed_out: Collection[str] = (),
+        released_cells: Collection[str] = (),
         stubs: Collection[str] = (),
         started: ZygoteProcess | None = None,
     ) -> None:
@@ -134,7 +134,7 @@ class Zygote:
             "preload": sorted(preload),
             "sandbox": sandbox,
             "cpu_seconds": cpu_seconds,
-            "handed_out": list(handed_out),
+            "released_cells": list(released_cells),
             "stubs": list(stubs),
         }
         pipe, self._process.stdin = self._process.stdin, None  # or communicate() would flush it once more

@@ -140,9 +140,9 @@ class RunLog:
             end = self.deadly[-1] if len(self.deadly) == _MOST_DEADLY_CELLS else 0
         cells = [cell for cell in self.notebook.code if cell.number not in self.deadly and cell.number < end]
         # Only the original notebook has the starter code.
-        stubs = {asked.id: asked.stub.source for asked in left if asked.stub and self.notebook.handed_out}
+        stubs = {asked.id: asked.stub.source for asked in left if asked.stub and self.notebook.released}
         return {
-            "handed_out": self.notebook.demonstrations,
+            "demonstrations": self.notebook.demonstrations,
             "cells": [[cell.number, cell.source] for cell in cells],
             "seconds": self.limit,
             "in_full": self.in_full,
@@ -211,11 +211,11 @@ class RunLog:
         return QuestionReport(question, found, tests, self.seconds[question.id])
 
 
-def as_handed_out(notebook: StudentNotebook, asked: Sequence[Question]) -> NotebookReport | None:
+def starter_code_report(notebook: StudentNotebook, asked: Sequence[Question]) -> NotebookReport | None:
     """The report on a notebook in which no code was changed; None for any other."""
-    if notebook.handed_out is None:
+    if notebook.released is None:
         return None
-    before = [cell.source for cell in notebook.handed_out.notebook.cells]
+    before = [cell.source for cell in notebook.released.notebook.cells]
     if [cell.source for cell in notebook.code] != before:
         return None
     return NotebookReport(notebook, (), tuple(QuestionReport(each, "untouched") for each in asked))

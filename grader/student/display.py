@@ -45,6 +45,7 @@ _REASONS = {
 }
 COMMAND = "python -m grader"
 _CODE = re.compile(r"`([^`]+)`")
+_BAR = 40  # characters of the bar that shows progress
 _NARROWEST = 30  # columns that a text has, however far it is indented
 
 
@@ -95,7 +96,7 @@ def mark(to: Console, status: Status) -> Text:
 def print_report(to: Console, report: NotebookReport) -> None:
     """The whole of a check: cells that failed, each question, then the next step.
 
-    Of a single question also what it does as handed out, and the text once it passes.
+    Of a single question also what its starter code does, and the text once it passes.
     """
     to.print(Text(report.notebook.name, "bold"))
     print_cells(to, report)
@@ -181,13 +182,22 @@ def counted(questions: Sequence[QuestionReport]) -> str:
     """How many public checks pass; an end task does not count and has a sentence of its own."""
     end_tasks = [answer for answer in questions if answer.question.id == END_TASK]
     beside = "".join(f" The end task {_WORDS[answer.status].end_task}." for answer in end_tasks)
-    return f"{_pass_count(questions)} public checks pass.{beside}"
+    passed, count = _pass_count(questions)
+    return f"{passed} of {count} public checks pass.{beside}"
 
 
-def _pass_count(questions: Sequence[QuestionReport]) -> str:
+def _pass_count(questions: Sequence[QuestionReport]) -> tuple[int, int]:
+    """How many public checks pass, and how many there are."""
     others = [answer for answer in questions if answer.question.id != END_TASK]
     checked = [answer for answer in others if answer.status != "unchecked"]
-    return f"{sum(answer.is_done for answer in checked)} of {len(checked)}"
+    return sum(answer.is_done for answer in checked), len(checked)
+
+
+def _progress(questions: Sequence[QuestionReport]) -> str:
+    """The share of public checks that pass, as a bar."""
+    passed, count = _pass_count(questions)
+    done = _BAR * passed // max(count, 1)
+    return f"Progress: [{'#' * done}{'-' * (_BAR - done)}] {passed}/{count} public checks"
 
 
 def print_cells(to: Console, report: NotebookReport) -> None:
@@ -269,7 +279,7 @@ def explanation(failure: Failure) -> Iterator[str]:
 def print_table(
     to: Console, found: Mapping[Path, NotebookReport | GraderError], stems: Mapping[Path, str]
 ) -> None:
-    """A row for each notebook, then what the marks mean and what to do next.
+    """A row for each notebook, then what the marks mean, the progress, and what to do next.
 
     Args:
         found: the report on each notebook, or why there is none.
@@ -286,20 +296,21 @@ def print_table(
         if isinstance(report, GraderError):
             table.add_row(name, "-", Text("cannot be checked, see below", "red"))
         else:
-            table.add_row(name, _pass_count(report.questions), marks(to, report))
+            passed, count = _pass_count(report.questions)
+            table.add_row(name, f"{passed} of {count}", marks(to, report))
             counted += report.questions if stems[path] not in seen else ()
             seen.add(stems[path])
-    if len(seen) > 1:
-        table.add_row("in all", _pass_count(counted), style="bold")
     to.print(table, soft_wrap=False)
     to.print()
     key = Text.assemble(mark(to, "passes"), " passes  ", mark(to, "fails"), " does not yet  ")
     to.print(key, mark(to, "untouched"), Text(" not started"), sep="")
+    if counted:
+        to.print(_progress(counted))
     for report in found.values():
         if isinstance(report, GraderError):
             put(to, Text(terminal_line(str(report)), "red"))
-    if passed := [answer.question for answer in counted if answer.is_done]:
-        put(to, coverage(passed))
+    if begun := [answer.question for answer in counted if answer.is_done]:
+        put(to, coverage(begun))
     put(to, _next_step(found, stems))
 
 

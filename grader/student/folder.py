@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.student.check import NotebookReport, as_handed_out, check
+from grader.student.check import NotebookReport, check, starter_code_report
 from grader.student.display import console, print_table, working
 from grader.student.notebook import StudentNotebook, notebooks_in, open_notebook
 from grader.student.process import RunnerPool, RunnerProcess
@@ -29,7 +29,7 @@ def check_notebooks(
         try:
             notebook = open_notebook(path)
             if reuses:
-                found[path] = as_handed_out(notebook, notebook.questions) or recall(notebook, seconds)
+                found[path] = starter_code_report(notebook, notebook.questions) or recall(notebook, seconds)
             if found[path] is None:
                 changed.append(notebook)
         except GraderError as error:

@@ -1,4 +1,4 @@
-"""`hint`: hints to a question, from what was handed out; each says more than the last."""
+"""`hint`: hints to a question, from the released notebook; each says more than the last."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 
 from grader.errors import GraderError
 from grader.scores import format_points
-from grader.student.notebook import Question, UnreadableError, notebook_as_handed_out, open_notebook
+from grader.student.notebook import Question, UnreadableError, open_notebook, released_notebook
 
 _DETAILS = re.compile(r"<details>\s*<summary>(?P<heading>.*?)</summary>(?P<text>.*?)</details>", re.DOTALL)
 _COUNTED = re.compile(r"hint *\d*", re.IGNORECASE)
+_ABOUT_AN_ERROR = re.compile(r"(Read the|The) (error|`\w+Warning`)")
 _WORTH = re.compile(r"\A\*[\d.]+ points?\*\s*")
 
 
@@ -23,20 +24,25 @@ class Hint:
     heading: str
     text: str
 
+    @property
+    def is_about_an_error(self) -> bool:
+        """Whether it begins with the error or the warning that the starter code meets."""
+        return _ABOUT_AN_ERROR.match(self.text) is not None
+
 
 def find_hint(path: Path, question: str, number: int) -> tuple[str, Hint, int]:
     """The id of a question, its hint of this number, and how many hints there are to it.
 
     Raises:
-        GraderError: there is no such question or hint, or the notebook cannot be read and was not handed out.
+        GraderError: there is no such question or hint, or the notebook cannot be read and was not released.
     """
     try:
         notebook = open_notebook(path)
-    except UnreadableError:  # a hint needs only what was handed out
-        handed_out = notebook_as_handed_out(path)
-        if handed_out is None:
+    except UnreadableError:  # a hint needs only the released notebook
+        released = released_notebook(path)
+        if released is None:
             raise
-        notebook = handed_out
+        notebook = released
     asked = notebook.question(question)
     hints = hints_to(asked)
     if number > len(hints):

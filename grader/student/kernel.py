@@ -94,7 +94,7 @@ class CellLog:
         shell.events.register("post_run_cell", self._end)
 
     def last_run(self, function: str, cell_id: str) -> CellRun | None:
-        """The last run of a cell that defines a function, or was to; the id is of its cell as handed out."""
+        """The last run of a cell that defines a function, or was to; the id is of its released cell."""
         return next((run for run in reversed(self._runs) if run.is_about(function, cell_id)), None)
 
     def has_run(self, cell_id: str) -> bool:

@@ -1,4 +1,4 @@
-"""A student's notebook: the assignment it answers, its questions, and how it was handed out."""
+"""A student's notebook: the assignment it answers, its questions, and its released version."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from grader.text import terminal_line, terminal_text
 #: The names of a course's notebooks.
 NOTEBOOKS = "[0-9][0-9]_*.ipynb"
 _STEM = re.compile(r"\d\d_\w+")
-#: The folders that hold notebooks as they were handed out: of a student's repository, of a course.
-_HANDED_OUT = (".handout", "assignments")
+#: The folders that hold released notebooks: of a student's repository, of a course.
+_RELEASED = (".handout", "assignments")
 #: Those that a released package brings along: with them a notebook works wherever it lies.
 _BROUGHT = Path(__file__).resolve().parents[1] / "handout"
 _LONGEST_NAME = 40
@@ -46,7 +46,7 @@ _REPAIRS = {
 
 @dataclass(frozen=True)
 class Question:
-    """A question as it was handed out."""
+    """A question of a released notebook."""
 
     id: str  # `end` is the end task
     title: str
@@ -65,12 +65,12 @@ class Question:
 
 @dataclass(frozen=True)
 class StudentNotebook:
-    """A student's notebook, and what was handed out where that lies near."""
+    """A student's notebook, and the released one where that is near."""
 
     document: Document
     stem: str  # the assignment it answers
-    handed_out: Document | None
-    questions: tuple[Question, ...]  # as handed out where that is known, else as the notebook has them
+    released: Document | None
+    questions: tuple[Question, ...]  # of the released one where that is known, else its own
 
     @property
     def name(self) -> str:
@@ -79,8 +79,8 @@ class StudentNotebook:
 
     @property
     def title(self) -> str:
-        """Its first heading, as handed out where that is known; the assignment's name where there is none."""
-        prose = (cell.source for cell in (self.handed_out or self.document).cells if not cell.number)
+        """Its first heading, as released where that is known; the assignment's name where there is none."""
+        prose = (cell.source for cell in (self.released or self.document).cells if not cell.number)
         headings = (line for source in prose for line in source.splitlines() if line.startswith("# "))
         return terminal_text(next(headings, "").removeprefix("# ").strip() or self.stem)
 
@@ -96,9 +96,9 @@ class StudentNotebook:
 
     @property
     def demonstrations(self) -> list[str]:
-        """The code cells that were handed out besides stubs, where that is known."""
+        """The released code cells besides stubs, where they are known."""
         stubs = {question.stub.index for question in self.questions if question.stub}
-        cells = self.handed_out.cells if self.handed_out else ()
+        cells = self.released.cells if self.released else ()
         return [cell.source for cell in cells if cell.number and cell.index not in stubs]
 
     def question(self, name: str) -> Question:
@@ -120,13 +120,13 @@ class UnreadableError(GraderError):
 
 
 def open_notebook(path: Path) -> StudentNotebook:
-    """Read a notebook and what was handed out for it.
+    """Read a notebook and its released version.
 
     Raises:
         UnreadableError: it cannot be read.
-        GraderError: it belongs to no assignment that was handed out, and carries no public checks.
+        GraderError: it belongs to no assignment that was released, and carries no public checks.
     """
-    near = _handed_out_near(path)
+    near = _released_near(path)
     try:
         document = read_document(path)
     except NotebookError as error:
@@ -143,9 +143,9 @@ def open_notebook(path: Path) -> StudentNotebook:
     return StudentNotebook(document, stem, original, questions)
 
 
-def notebook_as_handed_out(path: Path) -> StudentNotebook | None:
-    """What was handed out under a notebook's name, also where that notebook cannot be read."""
-    near = _handed_out_near(path)
+def released_notebook(path: Path) -> StudentNotebook | None:
+    """The released notebook of a notebook's name, also where that notebook cannot be read."""
+    near = _released_near(path)
     return near.get(_assignment(path, None, near) or "")
 
 
@@ -155,13 +155,13 @@ def assignment_of(path: Path) -> str | None:
         notebook = read_document(path).notebook
     except NotebookError:
         notebook = None
-    return _assignment(path, notebook, _handed_out_near(path))
+    return _assignment(path, notebook, _released_near(path))
 
 
 def _assignment(path: Path, notebook: Notebook | None, near: Mapping[str, StudentNotebook]) -> str | None:
     """The assignment, as grading finds it: by metadata, else the file's name, else what is defined.
 
-    A notebook that cannot be read (None) is known by its name. So is one that was not handed out near, unless
+    A notebook that cannot be read (None) is known by its name. So is one that was not released near, unless
     its metadata names an assignment.
     """
     functions = {stem: [question.function for question in near[stem].questions] for stem in near}
@@ -281,12 +281,12 @@ def argument_of(path: Path) -> str:
     return short if _NEEDS_NO_QUOTES.fullmatch(short) else f'"{name}"'
 
 
-def _advice(path: Path, why: NotebookError, handed_out: StudentNotebook | None) -> str:
+def _advice(path: Path, why: NotebookError, released: StudentNotebook | None) -> str:
     """Why a notebook cannot be read, and what its student does: the error's own advice is for submissions."""
     repair = _REPAIRS.get(why.kind, "").format(file=_quoted(str(path)))
     restart = "download the notebook again from your course."
-    if handed_out is not None:
-        origin = handed_out.document.path
+    if released is not None:
+        origin = released.document.path
         with suppress(ValueError):  # between two drives of Windows there is no way
             origin = Path(os.path.relpath(origin))
         restart = f"begin again: move it aside, and copy {_quoted(str(origin))} to {_quoted(str(path))}."
@@ -299,15 +299,15 @@ def _quoted(name: str) -> str:
     return f'"{name}"' if " " in name else name
 
 
-def _handed_out_near(path: Path) -> dict[str, StudentNotebook]:
-    """The notebooks of the nearest folder of handed-out notebooks, by stem; never the notebook itself.
+def _released_near(path: Path) -> dict[str, StudentNotebook]:
+    """The notebooks of the nearest folder of released notebooks, by stem; never the notebook itself.
 
     Where there is no such folder, they are those that the package brings along, if it does.
     """
     here = path.absolute().parent
-    for folder in (*(above / name for above in (here, *here.parents) for name in _HANDED_OUT), _BROUGHT):
+    for folder in (*(above / name for above in (here, *here.parents) for name in _RELEASED), _BROUGHT):
         notebooks = [
-            _handed_out(other, other.lstat().st_mtime_ns)
+            _read_released(other, other.lstat().st_mtime_ns)
             for other in sorted(folder.glob(NOTEBOOKS))
             if not (other.exists() and path.exists() and other.samefile(path))
         ]
@@ -317,8 +317,8 @@ def _handed_out_near(path: Path) -> dict[str, StudentNotebook]:
 
 
 @lru_cache
-def _handed_out(path: Path, modified: int) -> StudentNotebook | None:  # noqa: ARG001 - it changes with the time
-    """A notebook as it was handed out; None where it cannot be read or asks nothing."""
+def _read_released(path: Path, modified: int) -> StudentNotebook | None:  # noqa: ARG001 - it changes with the time
+    """A released notebook; None where it cannot be read or asks nothing."""
     try:
         document = read_document(path)
     except NotebookError:

@@ -48,7 +48,7 @@ class RunnerProcess:
             path.touch()
         # Opened at the beginning: a notebook may remove every file it finds.
         self._events, self._watchdog = (path.open("rb") for path in files)
-        empty = self._folder / "empty"  # only the notebook is handed in: nothing lies beside it
+        empty = self._folder / "empty"  # only the notebook is submitted: nothing is beside it
         empty.mkdir()
         self._rest = b""
         self._is_over = False

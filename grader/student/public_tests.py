@@ -76,7 +76,7 @@ def tests_in(source: str, file: str) -> list[OtterTest]:
     tree = ast.parse(source, file)
     tree.body = [node for node in tree.body if getattr(node, "module", None) != "otter.test_files"]
     names: dict[str, Any] = {"__name__": "public check", "test_case": OtterTest}
-    exec(compile(tree, file, "exec", dont_inherit=True), names)  # noqa: S102 - what was handed out
+    exec(compile(tree, file, "exec", dont_inherit=True), names)  # noqa: S102 - a released check
     return [value for value in names.values() if isinstance(value, OtterTest)]
 
 

@@ -1,4 +1,4 @@
-"""`reset`: puts the cell of one question back as it was handed out, and loses nothing."""
+"""`reset`: restores the starter code of one question, and loses nothing."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ class Reset:
 
 
 def plan(notebook: StudentNotebook, question: Question) -> Reset:
-    """What to change so that a question is as it was handed out.
+    """What to change so that a question is starter code.
 
     The question's cell is known by its id; without an id it is the last that defines the name.
 
     Raises:
-        GraderError: the notebook as handed out is not near, or this one cannot be changed safely.
+        GraderError: the released notebook is not near, or this one cannot be changed safely.
     """
     stub, document = question.stub, notebook.document
-    if notebook.handed_out is None or stub is None:
+    if notebook.released is None or stub is None:
         raise GraderError(
             f"the starter code of {question.id} of {notebook.name} was not found: put the notebook that you"
             " were given into a folder .handout beside yours, then reset again."
@@ -77,7 +77,7 @@ def plan(notebook: StudentNotebook, question: Question) -> Reset:
         new: dict[str, Any] = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
         if stub.id and any(other.id for other in document.cells):
             new["id"] = stub.id
-        cells.insert(_place(document, notebook.handed_out, stub), {**new, "source": lines})
+        cells.insert(_place(document, notebook.released, stub), {**new, "source": lines})
     else:
         is_text = isinstance(cells[cell.index].get("source"), str)
         cells[cell.index]["source"] = "".join(lines) if is_text else lines
@@ -109,9 +109,9 @@ def carry_out(notebook: StudentNotebook, reset: Reset) -> Path | None:
     return kept
 
 
-def _place(document: Document, handed_out: Document, stub: DocumentCell) -> int:
+def _place(document: Document, released: Document, stub: DocumentCell) -> int:
     """Where a cell that is gone belongs: below the nearest cell that stood above it and is still there."""
-    for before in reversed(handed_out.cells[: stub.index]):
+    for before in reversed(released.cells[: stub.index]):
         for cell in document.cells:
             if (before.id and cell.id == before.id) or (before.source and cell.source == before.source):
                 return cell.index + 1

@@ -1,6 +1,6 @@
 """The process that runs a student's notebook on their machine, and writes what happens, line by line.
 
-It answers one request, a line of JSON on standard input: ``{"handed_out": [source, ...],
+It answers one request, a line of JSON on standard input: ``{"demonstrations": [source, ...],
 "cells": [[number, source], ...], "seconds": s, "in_full": bool,
 "questions": [{"id", "function", "stub", "source", "checks"}, ...]}``, with ``in_full`` as of ``check.check``,
 and in ``checks`` the numbers of the cells that call the public check.

@@ -30,7 +30,7 @@ def run(request: dict[str, Any], write: Callable[[dict[str, Any]], None], watchd
     install_fakes(notebook)
     questions = request["questions"]
     notebook.set_assignment(
-        request["handed_out"],
+        request["demonstrations"],
         {question["function"]: question["stub"] for question in questions},
         {question["function"]: question["checks"] for question in questions},
     )

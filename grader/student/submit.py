@@ -120,7 +120,7 @@ def remarks_of(report: NotebookReport) -> Iterator[Remark]:
         yield Remark(
             "fails", f"Not started, or not defined: {', '.join(left)}. These questions would earn 0 points."
         )
-    elif report.notebook.handed_out is not None:
+    elif report.notebook.released is not None:
         yield Remark("passes", "No question is still starter code.")
     if failed:
         look = f"{COMMAND} check {report.notebook.argument} {failed[0]}"

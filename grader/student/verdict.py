@@ -49,7 +49,7 @@ class Verdict:
 
     Attributes:
         failed: how the last run of the question's cell failed, where it did not define the function anew.
-        has_run: whether the cell that was handed out for the question ran to its end.
+        has_run: whether the question's released cell ran to its end.
         is_outdated: whether the notebook was saved with another version of that cell since it ran.
         again: a line of the cell's version that was checked, where that version was checked before.
         passed: how many of the notebook's public checks passed when they ran last.

@@ -15,7 +15,7 @@ from typing import Any
 
 from grader.graphs.fold import Folded, Modules, fitted
 from grader.graphs.model import MAX_NODES, Graph, Named, read_large_graph
-from grader.graphs.picture import Picture, draw, on_paper, png, summary
+from grader.graphs.picture import Picture, as_images, draw, on_paper, png, summary
 from grader.graphs.svg import LEGEND_HTML
 from grader.text import printable, some
 
@@ -160,7 +160,7 @@ class XRay:
             return f"<pre>{escape(repr(self))}</pre>" if self._graph else f"<p>{escape(self._note)}</p>"
         note = f"<p>{escape(self._note)}</p>" if self._note else ""
         legend = f"<details><summary>What the shapes mean</summary>{LEGEND_HTML}</details>"
-        return f"<p>{escape(picture.summary)}</p>{picture.svg}{note}{legend}"
+        return as_images(f"<p>{escape(picture.summary)}</p>{picture.svg}{note}{legend}")
 
     def save(self, file: str | Path = "graph.svg") -> Path | None:
         """Write the picture into a file, dark on white, ``.svg`` or ``.png``.
@@ -193,10 +193,6 @@ class XRay:
 
     def _repr_html_(self) -> str:
         return self.html()
-
-    def _repr_svg_(self) -> str | None:
-        """For front ends that show an image, which does not know the page's colours."""
-        return None if self.picture is None else on_paper(self.picture.svg)
 
     def _repr_markdown_(self) -> str | None:
         if self.picture is None:

@@ -7,7 +7,7 @@ from grader.cli import main
 from grader.cli.effects import NO_EFFECT, written
 
 #: A command line of each command that the list names, without the options in question.
-MINIMAL = {"grade": ["class"], "explain": ["ada", "01_leaves"], "check": ["01_leaves"], "doctor": []}
+MINIMAL = {"grade": ["class"], "release": ["--out", "out"], "check": ["01_leaves"], "doctor": []}
 #: What is written for a parameter that is no flag.
 WITH_VALUE = {
     "--assignment": ["--assignment", "01_leaves"],

@@ -251,7 +251,7 @@ def test_each_shape_of_the_legend_is_that_of_the_drawing():
     """A constant's sample is a small dashed box, as in the drawing, and no mere line."""
     (item,) = (item for item in LEGEND_HTML.split("<li>") if "a tensor without history" in item)
     (shape,) = ET.fromstring(item[: item.index("</svg>") + 6])
-    assert shape.tag == "rect"
+    assert shape.tag == SVG + "rect"
     assert "stroke-dasharray" in shape.attrib
 
 

@@ -10,7 +10,7 @@ from html import unescape
 import pytest
 from click.testing import CliRunner
 from markdown_it import MarkdownIt
-from student_notebooks import ANSWERS, code, handed_out, worked, write, write_work
+from student_notebooks import ANSWERS, code, released, worked, write, write_work
 
 from grader.cli import main
 from grader.student.process import RunnerPool
@@ -49,7 +49,7 @@ class Step:
 
 def second(folder, **answers):
     """The notebook of another assignment, with the same questions."""
-    write(folder / ".handout" / "02_more.ipynb", of_another(handed_out()))
+    write(folder / ".handout" / "02_more.ipynb", of_another(released()))
     return write(folder / "02_more.ipynb", of_another(worked(**answers)))
 
 
@@ -60,7 +60,7 @@ def of_another(notebook):
 
 def test_all_questions_of_all_notebooks_are_reported_by_one_step(step):
     """An output for each question with its points, the sum in the notices and in the summary."""
-    write(step.repository / ".handout" / "01_small.ipynb", handed_out())
+    write(step.repository / ".handout" / "01_small.ipynb", released())
     write(step.repository / "01_small.ipynb", worked(**ANSWERS))
     second(step.repository, q1=ANSWERS["q1"], q3="def Counter():\n    return lambda: 7")
     done = step.run()
@@ -92,7 +92,7 @@ WRONG = "def double(x):\n    return x * x"
 )
 def test_only_what_fails_is_red(step, answers, status):
     """The job fails where a question does; what is not begun earns nothing, and is no failure."""
-    write(step.repository / ".handout" / "01_small.ipynb", handed_out())
+    write(step.repository / ".handout" / "01_small.ipynb", released())
     write(step.repository / "01_small.ipynb", worked(**answers))
     assert step.run().exit_code == status
     earned = {name[:2] for name, result in step.results().items() if result["tests"][0]["score"]}
@@ -101,7 +101,7 @@ def test_only_what_fails_is_red(step, answers, status):
 
 def test_the_summary_reads_like_a_terminal(step):
     """Of what is begun each line that `check` prints, as it is; the other notebooks in a line."""
-    write(step.repository / ".handout" / "01_small.ipynb", handed_out())
+    write(step.repository / ".handout" / "01_small.ipynb", released())
     notebook = worked(q1=WRONG, q2=ANSWERS["q2"])
     notebook["cells"].insert(2, code("raise ValueError('# <b>@all</b> `x` 1. *y*')"))
     write(step.repository / "01_small.ipynb", notebook)
@@ -134,8 +134,8 @@ def test_each_notebook_runs_once(step, tmp_path):
 
 def test_a_notebook_that_nobody_has_begun_is_not_run(step, monkeypatch):
     """No process is started for it."""
-    write(step.repository / ".handout" / "01_small.ipynb", handed_out())
-    write(step.repository / "01_small.ipynb", handed_out())
+    write(step.repository / ".handout" / "01_small.ipynb", released())
+    write(step.repository / "01_small.ipynb", released())
     monkeypatch.setattr(RunnerPool, "take", None)
     assert step.run().exit_code == 0
     assert [result["status"] for result in step.results().values()] == ["fail"] * 3
@@ -143,9 +143,9 @@ def test_a_notebook_that_nobody_has_begun_is_not_run(step, monkeypatch):
 
 def test_a_notebook_that_is_missing_or_broken_costs_only_itself(step):
     """Its questions are errors with their points, and the other notebooks are reported."""
-    write(step.repository / ".handout" / "01_small.ipynb", handed_out())
+    write(step.repository / ".handout" / "01_small.ipynb", released())
     (step.repository / "01_small.ipynb").write_text('{\n<<<<<<< HEAD\n"cells": []}', encoding="utf-8")
-    write(step.repository / ".handout" / "00_gone.ipynb", handed_out())
+    write(step.repository / ".handout" / "00_gone.ipynb", released())
     second(step.repository, **ANSWERS)
     done = step.run()
     results = step.results()
@@ -172,8 +172,8 @@ def test_a_notebook_that_is_missing_or_broken_costs_only_itself(step):
     ],
 )
 def test_a_notebook_that_was_moved_is_named_with_its_place(step, places, told):
-    """To copy the notebook as handed out beside it would replace the work by starter code."""
-    write(step.repository / ".handout" / "01_small.ipynb", handed_out())
+    """To copy the released notebook beside it would replace the work by starter code."""
+    write(step.repository / ".handout" / "01_small.ipynb", released())
     (step.repository / "env").mkdir()
     (step.repository / "env" / "pyvenv.cfg").touch()
     for place in places:
@@ -202,11 +202,11 @@ def git(*arguments):
 def test_the_advice_for_a_merge_conflict_works(step, is_committed):
     """Its commands bring a version of the notebook back, whether or not the conflict is committed."""
     name = "01_small.ipynb"
-    write(step.repository / ".handout" / name, handed_out())
+    write(step.repository / ".handout" / name, released())
     git("init", "--quiet", "--initial-branch", "main")
     for branch, answer in (("main", ""), ("theirs", "x = 1"), ("ours", ANSWERS["q1"])):
         git("checkout", "--quiet", "-B", branch, *(["main"] if answer else []))
-        write(step.repository / name, worked(q1=answer) if answer else handed_out())
+        write(step.repository / name, worked(q1=answer) if answer else released())
         git("add", "--all")
         git("commit", "--quiet", "--message", "work")
     assert git("merge", "theirs")[0] == 1
@@ -292,7 +292,7 @@ def test_what_cannot_be_reported_is_told(step, monkeypatch, arguments, output, t
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe{", b'{"cells": []}', None])
 @pytest.mark.parametrize("arguments", [[], ["01_small"], ["01_small", "q1"]])
-def test_a_broken_notebook_is_red_even_where_nothing_says_what_was_handed_out(step, arguments, content):
+def test_a_broken_notebook_is_red_even_where_nothing_says_what_was_released(step, arguments, content):
     """Whatever a student pushes, the exit status is 1 with a sentence, never that of a broken workflow."""
     path = step.repository / "01_small.ipynb"
     if content is None:

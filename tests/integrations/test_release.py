@@ -114,6 +114,22 @@ def test_autograders_for_classroom_50_give_nothing_away(real, secrets, tmp_path,
     assert secrets.found_in(tmp_path) == []
 
 
+@pytest.mark.usefixtures("one_wheel")
+def test_solutions_are_released_on_request_only(tmp_path):
+    """With `--solutions` a page per assignment has each answer, then its reason; without it the pages go."""
+    course = Course.find(ROOT)
+    done = CliRunner().invoke(main, ["release", "--out", str(tmp_path), "--solutions"])
+    assert done.exit_code == 0
+    for stem in course.stems:
+        page = (tmp_path / "solutions" / f"{stem}.md").read_text(encoding="utf-8")
+        for question in course.assignment(stem).questions:
+            for text in (question.answer, question.afterword):
+                _, found, page = page.partition(text)
+                assert found, f"{stem} {question.id}"
+    release(course, tmp_path)
+    assert not (tmp_path / "solutions").exists()
+
+
 def test_the_search_knows_every_answer_and_every_check(secrets):
     """Each question has something to search for, and each check file and list of answers gives plenty."""
     assert all(secrets.answers.values())
@@ -391,7 +407,7 @@ def test_the_wheel_holds_the_package_and_no_course(unpacked):
     assert "make grade" not in (unpacked / metadata).read_text(encoding="utf-8")
 
 
-def test_a_released_wheel_holds_the_notebooks_that_are_handed_out(real, unpacked):
+def test_a_released_wheel_holds_the_released_notebooks(real, unpacked):
     """Beside what every wheel holds, the released notebooks as they are, and nothing else."""
     (wheel,) = (real / "wheels").iterdir()
     archive = zipfile.ZipFile(wheel)

@@ -179,7 +179,7 @@ def test_what_says_nothing_is_not_compared(source):
     assert digest_of(source) == ""
 
 
-def test_what_was_handed_out_is_not_a_students_own():
+def test_starter_code_is_not_a_students_own():
     """Of an answer only the statements count that its stub does not have."""
     assert digest(ANSWER, "train", ANSWER) == ("", 0)
     assert digest(ANSWER.replace("p.grad = None", "p.grad.zero_()"), "train", ANSWER) == ("", 5)

@@ -302,8 +302,8 @@ STARTER = "def f():\n    ..."
 )
 def test_a_statement_below_an_error_may_replace_starter_code(zygote, cells):
     """An answer below an error counts where its name is still the starter code, or a demonstration's."""
-    handed_out = ["def g():\n    return 2\nN = 2"]
-    seen = look(zygote, cells, f="student.f()", handed_out=handed_out)
+    demonstrations = ["def g():\n    return 2\nN = 2"]
+    seen = look(zygote, cells, f="student.f()", demonstrations=demonstrations)
     assert (seen.status, seen["f"]) == ({"f": "answered"}, 1)
 
 

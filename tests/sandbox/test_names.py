@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 from observing import look
-from student_notebooks import code, handed_out, worked, write
+from student_notebooks import code, released, worked, write
 
 from grader.course.course import Course
 from grader.course.rubric import REFERENCE_LIMITS
@@ -43,10 +43,10 @@ TAKERS = [
 
 
 @pytest.mark.parametrize("taker", TAKERS)
-def test_what_was_handed_out_takes_no_name(zygote, taker):
+def test_a_released_cell_takes_no_name(zygote, taker):
     """A loop, a variable or an `except ... as` of a demonstration leaves a student's helper alone."""
     again = "step = 'again'"
-    seen = look(zygote, [HELPER, taker, again], handed_out=[taker, again], f="student.f()")
+    seen = look(zygote, [HELPER, taker, again], demonstrations=[taker, again], f="student.f()")
     assert seen["f"] == 42
 
 
@@ -73,7 +73,7 @@ def test_however_a_student_gave_the_name(zygote, given):
     """Imported, defined, assigned or looped over: the student's value is put back."""
     taker = "step = 3"
     cells = [given, "def f(): return step(1)", taker]
-    assert look(zygote, cells, handed_out=[taker], f="student.f()")["f"] == -1
+    assert look(zygote, cells, demonstrations=[taker], f="student.f()")["f"] == -1
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_however_a_student_gave_the_name(zygote, given):
 )
 def test_the_cell_of_a_function_is_known(zygote, cells, number):
     """It is the cell that gave the name the value that counts, whatever became of the cell after that."""
-    seen = look(zygote, cells, handed_out=["f = 3"], f="1")
+    seen = look(zygote, cells, demonstrations=["f = 3"], f="1")
     assert seen.evidence.defined_in == {"f": number}
 
 
@@ -101,14 +101,14 @@ def test_a_value_that_was_the_same_before_was_given_too(zygote):
     """Giving a name the very number that it had makes it the student's."""
     demos = ["steps = 3", "steps = 5"]
     cells = [demos[0], "steps = 3\ndef f(): return steps", demos[1]]
-    assert look(zygote, cells, handed_out=demos, f="student.f()")["f"] == 3
+    assert look(zygote, cells, demonstrations=demos, f="student.f()")["f"] == 3
 
 
 def test_between_cells_everything_is_as_in_jupyter(zygote):
     """A demonstration sees what it gave a name, and so does a student's cell below it."""
     demos = ["step = 1", "seen = step"]
     cells = [HELPER, *demos, "def g(): return seen"]
-    seen = look(zygote, cells, handed_out=demos, f="student.f()", g="student.g()")
+    seen = look(zygote, cells, demonstrations=demos, f="student.f()", g="student.g()")
     assert (seen["f"], seen["g"], seen.raised) == (42, 1, {})
 
 
@@ -136,21 +136,24 @@ RATE = "def f():\n    return rate"
 def test_an_unchanged_cell_counts_down_to_the_check_of_the_answer(zygote, cells, seen):
     """An answer sees the value of its check cell, or one that a student's cell gave later."""
     demonstrations = ["rate = 3.0", "rate = 5.0", "rate = 7.0"]
-    assert look(zygote, cells, handed_out=demonstrations, questions={"f": "q1"}, f="student.f()")["f"] == seen
+    assert (
+        look(zygote, cells, demonstrations=demonstrations, questions={"f": "q1"}, f="student.f()")["f"]
+        == seen
+    )
 
 
 def test_each_answer_sees_the_names_of_its_own_check(zygote):
     """One unchanged cell is below the first answer's check and above the second's."""
     cells = ["rate = 1", RATE, CHECK, "rate = 3.0", "def g():\n    return rate", 'grader.check("q2")']
     asked = {"f": "student.f()", "g": "student.g()"}
-    seen = look(zygote, cells, handed_out=["rate = 3.0"], questions={"f": "q1", "g": "q2"}, **asked)
+    seen = look(zygote, cells, demonstrations=["rate = 3.0"], questions={"f": "q1", "g": "q2"}, **asked)
     assert (seen["f"], seen["g"]) == (1, 3.0)
 
 
 def test_an_unchanged_cell_below_the_check_hides_no_name_of_pythons(zygote):
     """A name that it introduces is unknown to the answer, as it was at the check."""
     cells = ["def f():\n    return sum([1, 2]), 'late' in globals(), late", CHECK, "sum, late = 0, 1"]
-    error = look(zygote, cells, handed_out=cells[2:], questions={"f": "q1"}, f="student.f()")["f"].error
+    error = look(zygote, cells, demonstrations=cells[2:], questions={"f": "q1"}, f="student.f()")["f"].error
     assert (error.type, error.text) == ("NameError", "name 'late' is not defined")
 
 
@@ -158,7 +161,7 @@ def test_what_a_demonstration_does_to_an_object_stays_done(zygote):
     """Only names are what they were at the check."""
     demos = ["limit = 1", "limit = 2\nkept.append(3)"]
     cells = [demos[0], "kept = []\ndef f(): return limit, kept", demos[1]]
-    assert look(zygote, cells, handed_out=demos, f="student.f()")["f"] == (1, [3])
+    assert look(zygote, cells, demonstrations=demos, f="student.f()")["f"] == (1, [3])
 
 
 def test_nothing_of_a_demonstrations_is_kept_alive(zygote):
@@ -167,34 +170,36 @@ def test_nothing_of_a_demonstrations_is_kept_alive(zygote):
         "import weakref\nclass Big: pass\nbig = Big()",
         "alive = weakref.ref(big)\nbig = 1\nassert alive() is None",
     ]
-    assert look(zygote, [HELPER, *demos], handed_out=demos).raised == {}
+    assert look(zygote, [HELPER, *demos], demonstrations=demos).raised == {}
 
 
 def test_formatting_changes_no_demonstration(zygote):
     """Blank lines, comments, quotes and line breaks do not make a cell the student's."""
-    as_handed_out = "total = sum([1, 2])  # three\nname = 'x'\nfor step in range(2):\n    print(step)"
+    as_released = "total = sum([1, 2])  # three\nname = 'x'\nfor step in range(2):\n    print(step)"
     formatted = (
         '# Mine\n\ntotal = sum(\n    [1, 2]\n)\nname = "x"\n\nfor step in range(2):  # loop\n  print(step)'
     )
-    seen = look(zygote, [HELPER, formatted], handed_out=[as_handed_out], f="student.f()")
+    seen = look(zygote, [HELPER, formatted], demonstrations=[as_released], f="student.f()")
     assert seen["f"] == 42
-    edited = as_handed_out.replace("2]", "2.0]")
-    assert look(zygote, [HELPER, edited], handed_out=[as_handed_out], f="student.f()")["f"] != 42
+    edited = as_released.replace("2]", "2.0]")
+    assert look(zygote, [HELPER, edited], demonstrations=[as_released], f="student.f()")["f"] != 42
 
 
 def test_a_stub_that_is_run_again_stays_untouched(zygote):
     """What was handed out as a stub is no demonstration: it takes its function back."""
     stub = "def f():\n    ..."
-    assert look(zygote, ["def f(): return 1", stub], handed_out=["x = 1"], f="1").status == {"f": "untouched"}
+    assert look(zygote, ["def f(): return 1", stub], demonstrations=["x = 1"], f="1").status == {
+        "f": "untouched"
+    }
 
 
 def test_a_name_the_student_gave_up_stays_given_up(zygote):
     """What the student deletes, or gives another value later, is not put back."""
     demo = "step = 1"
     cells = [HELPER, demo, "del step"]
-    assert look(zygote, cells, handed_out=[demo], f="student.f()")["f"].error.type == "NameError"
+    assert look(zygote, cells, demonstrations=[demo], f="student.f()")["f"].error.type == "NameError"
     cells = [HELPER, demo, "step = lambda x: 7"]
-    assert look(zygote, cells, handed_out=[demo], f="student.f()")["f"] == 7
+    assert look(zygote, cells, demonstrations=[demo], f="student.f()")["f"] == 7
 
 
 def test_nothing_of_a_students_is_kept_alive(zygote):
@@ -204,13 +209,13 @@ def test_nothing_of_a_students_is_kept_alive(zygote):
         "alive = weakref.ref(big)\ndel big\ngc.collect()\nassert alive() is None",
         "big = Big()\nalive = weakref.ref(big)\nbig = 1\ngc.collect()\nassert alive() is None",
     ]
-    assert look(zygote, cells, handed_out=["unrelated = 1"]).raised == {}
+    assert look(zygote, cells, demonstrations=["unrelated = 1"]).raised == {}
 
 
 def test_in_every_worker_of_a_notebook(zygote):
     """A worker of one question's own, and cells that are run one by one, follow the names as well."""
     cells = [HELPER, "import os\ndef g(): os._exit(0)", "step = 1", "import time\ntime.sleep(1.2)\nstep = 2"]
-    seen = look(zygote, cells, handed_out=cells[2:], f="student.f()", g="student.g()")
+    seen = look(zygote, cells, demonstrations=cells[2:], f="student.f()", g="student.g()")
     assert seen["f"] == 42
 
 
@@ -232,7 +237,7 @@ def test_no_name_of_the_courses_own_costs_a_point(zygote, stem):
     assert len(names) > 10
     question = next(q for q in COURSE.assignments[stem].questions if q.answer.startswith("def "))
     rubric = COURSE.rubric(stem).with_only([question.id])
-    asked = replace(rubric.plan(1, only=question.id), demonstrations=rubric.handed_out)
+    asked = replace(rubric.plan(1, only=question.id), demonstrations=rubric.demonstrations)
     helped = question.answer.replace(f"def {question.function}(", f"def {names[0]}(", 1)
     for helper, name in pairwise([*names, question.function]):  # each calls the one before
         helped += f"\n\ndef {name}(*args, **named):\n    return {helper}(*args, **named)"
@@ -253,7 +258,7 @@ def test_check_says_the_same(tmp_path, warm_runners):
     demo = code("for times in range(3):\n    print(times)")
     folder = tmp_path / ".handout"
     given, answered = (
-        handed_out(),
+        released(),
         worked(q1="def times(x):\n    return 2 * x\ndef double(x):\n    return times(x)"),
     )
     for notebook in (given, answered):

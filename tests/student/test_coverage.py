@@ -1,7 +1,7 @@
 """A passed public check says which levels of inputs the graded checks use beyond it."""
 
 import pytest
-from student_notebooks import COVERAGE, LEVELS, handed_out, write
+from student_notebooks import COVERAGE, LEVELS, released, write
 
 from grader.student.coverage import coverage
 from grader.student.notebook import Question, open_notebook
@@ -57,7 +57,7 @@ def test_a_question_without_levels_has_its_task():
 
 def test_levels_come_from_the_notebook(tmp_path):
     """The levels are those of the metadata; entries of other types are ignored."""
-    notebook = handed_out()
+    notebook = released()
     notebook["metadata"]["grader"]["levels"] = {**LEVELS, "q2": 3, "q3": {"x": 4, "y": ["is 1", 2]}}
     first, second, third = open_notebook(write(tmp_path / "01_small.ipynb", notebook)).questions
     assert coverage([first]) == COVERAGE

@@ -9,8 +9,8 @@ import pytest
 from jupyter import ROOT, THEMES, opened_lab, served
 
 STEM = "01_leaves"
-HANDED_OUT = ROOT / "assignments" / f"{STEM}.ipynb"
-DOCUMENT = json.loads(HANDED_OUT.read_text(encoding="utf-8"))
+RELEASED = ROOT / "assignments" / f"{STEM}.ipynb"
+DOCUMENT = json.loads(RELEASED.read_text(encoding="utf-8"))
 SOURCES = ["".join(cell["source"]) for cell in DOCUMENT["cells"]]
 CODE = [place for place, cell in enumerate(DOCUMENT["cells"]) if cell["cell_type"] == "code"]
 STUB, ALL_GRADS = (
@@ -92,7 +92,7 @@ def lab(browser, tmp_path_factory):
     folder = tmp_path_factory.mktemp("course")
     for place in (folder, folder / ".handout"):
         place.mkdir(exist_ok=True)
-        shutil.copy(HANDED_OUT, place)
+        shutil.copy(RELEASED, place)
     home = tmp_path_factory.mktemp("home")
     with served(folder, home) as address, opened_lab(browser, address, folder) as lab:
         yield lab
@@ -108,8 +108,8 @@ def opened(lab, path):
 
 @pytest.fixture(scope="module")
 def notebook(lab):
-    """The notebook as it is handed out, in one kernel for all tests that share it."""
-    return opened(lab, lab.folder / HANDED_OUT.name)
+    """The released notebook, in one kernel for all tests that share it."""
+    return opened(lab, lab.folder / RELEASED.name)
 
 
 def verdict(notebook, question, sources=()):
@@ -156,7 +156,7 @@ def test_an_endless_loop_is_stopped(notebook):
     notebook.execute("del os.environ['GRADER_CHECK_SECONDS']")
     assert shown.get_attribute("data-status") == "fails"
     assert_reads(shown.inner_text(), "stopped after 1 s ... in make_weight, line")
-    assert shown.locator(".autograd-line .code").inner_text().strip() in {"while True:", "n = n + 0"}
+    assert shown.locator(".autograd-line pre").inner_text().strip() in {"while True:", "n = n + 0"}
 
 
 def test_an_unknown_question_is_one_sentence(notebook):
@@ -193,9 +193,10 @@ def test_an_x_ray_unfolds_in_both_themes(lab, notebook, theme):
     lab.wear(theme)
     shown = verdict(notebook, "q1", [RIGHT])
     xray = shown.locator("details.autograd-xray")
-    assert not xray.locator("svg").first.is_visible()
+    picture = xray.locator("img").first
+    assert not picture.is_visible()
     xray.locator("> summary").click()
-    assert xray.locator("svg").first.is_visible()
+    assert picture.is_visible()
     text, around = (
         found.evaluate("one => getComputedStyle(one).color")
         for found in (shown.locator("strong").first, notebook.cell(0).locator("p").first)
@@ -216,3 +217,24 @@ def test_a_notebook_is_known_however_it_was_saved(lab, name, kept):
     path.write_text(json.dumps({**DOCUMENT, "metadata": kept}), encoding="utf-8")
     shown = verdict(opened(lab, path), "q1", [RIGHT])
     assert_reads(shown.inner_text(), f"✔ ... {WHY}")
+
+
+def test_a_verdict_is_read_in_an_untrusted_notebook(lab):
+    """A notebook from elsewhere, which JupyterLab does not trust, shows its verdicts and pictures."""
+    notebook = opened(lab, lab.folder / RELEASED.name)
+    place = notebook.check("q1")
+    verdict(notebook, "q1", [RIGHT])
+    cells = json.loads(json.dumps(DOCUMENT["cells"]))
+    cells[place]["outputs"] = notebook.outputs(place)
+    path = lab.folder / "saved" / "from elsewhere.ipynb"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({**DOCUMENT, "cells": cells}), encoding="utf-8")
+    reopened = lab.open(path)
+    assert not reopened.is_trusted(place)
+    shown = reopened.cell(place).locator(".autograd-check")
+    assert_reads(shown.inner_text(), f"✔ ... {WHY} ... X-ray")
+    assert shown.evaluate("one => getComputedStyle(one).borderLeftColor") == "rgb(42, 157, 74)"
+    shown.locator("details.autograd-xray > summary").click()
+    picture = shown.locator("details.autograd-xray img").first
+    assert picture.is_visible()
+    assert picture.evaluate("one => one.decode().then(() => one.naturalWidth)") > 100

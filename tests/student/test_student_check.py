@@ -20,7 +20,7 @@ from student_notebooks import (
     STUBS,
     code,
     document,
-    handed_out,
+    released,
     worked,
     write,
     write_work,
@@ -151,7 +151,7 @@ def test_a_notebook_that_always_ends_comes_to_an_end(guilty, processes, tmp_path
 def test_the_command_says_what_passes_and_what_is_next(tmp_path, monkeypatch, warm_runners):
     """`check` ends with 1 and says title, message and next step, also where Python would skip asserts."""
     monkeypatch.setenv("PYTHONOPTIMIZE", "1")
-    write(tmp_path / ".handout" / "01_small.ipynb", handed_out())
+    write(tmp_path / ".handout" / "01_small.ipynb", released())
     path = write(tmp_path / "01_small.ipynb", worked(q1="def double(x):\n    return x * x", q3=ANSWERS["q3"]))
     done = run("check", path)
     assert done.exit_code == 1
@@ -208,7 +208,7 @@ def test_what_cannot_be_checked_is_said(arguments, said, tmp_path, monkeypatch):
 def test_a_question_without_its_notebook_is_said(command, tmp_path, monkeypatch):
     """`hint q2` and `reset q2` say that q2 is a question, and without a question one is asked for."""
     monkeypatch.chdir(tmp_path)
-    write(tmp_path / "01_small.ipynb", handed_out())
+    write(tmp_path / "01_small.ipynb", released())
     for arguments, said in (
         (["q2"], "q2 is a question: name"),
         (["01_small"], "Missing argument 'QUESTION'"),
@@ -220,7 +220,7 @@ def test_a_question_without_its_notebook_is_said(command, tmp_path, monkeypatch)
 
 def test_a_question_that_is_not_started_shows_what_the_stub_does(tmp_path, warm_runners):
     """Asked for alone, a stub says what its public check finds; among others it stays one line."""
-    write(tmp_path / ".handout" / "01_small.ipynb", handed_out())
+    write(tmp_path / ".handout" / "01_small.ipynb", released())
     path = write(tmp_path / "01_small.ipynb", worked(q1=ANSWERS["q1"]))
     alone, among = run("check", path, "q3"), run("check", path)
     assert (alone.exit_code, among.exit_code) == (1, 1)
@@ -331,7 +331,7 @@ def test_numbers_are_rounded_until_they_differ(said, shown):
 )
 @pytest.mark.parametrize("is_near", [True, False])
 def test_a_broken_notebook_gets_advice_for_who_works_in_it(content, said, is_near, tmp_path, monkeypatch):
-    """What to do in this folder is said, and nothing about handing in."""
+    """What to do in this folder is said, and nothing about submissions."""
     monkeypatch.chdir(tmp_path)
     path = write_work(tmp_path, [])
     if not is_near:
@@ -339,9 +339,9 @@ def test_a_broken_notebook_gets_advice_for_who_works_in_it(content, said, is_nea
     path.write_text(content)
     done = run("check", "01_small")
     assert said in done.stderr
-    assert "hand" not in done.stderr.replace("handed out", "").replace(".handout", "")
-    handed = f"egin again: move it aside, and copy {Path('.handout/01_small.ipynb')} to 01_small.ipynb."
-    assert (handed in done.stderr) == is_near
+    assert "submi" not in done.stderr
+    restart = f"egin again: move it aside, and copy {Path('.handout/01_small.ipynb')} to 01_small.ipynb."
+    assert (restart in done.stderr) == is_near
     assert ("download the notebook again" in done.stderr.lower()) != is_near
 
 
@@ -424,7 +424,7 @@ del os.killpg
 def test_it_runs_where_there_is_no_alarm(tmp_path):
     """Without an alarm, as on Windows, an endless line is named, and all but its cell counts."""
     (tmp_path / "sitecustomize.py").write_text(WITHOUT_WHAT_WINDOWS_LACKS)
-    notebook = worked(**ANSWERS)  # and without what was handed out: it carries its own checks
+    notebook = worked(**ANSWERS)  # and without the released one: it carries its own checks
     notebook["cells"].insert(2, code("def for_ever():\n    while True: pass"))
     notebook["cells"].insert(3, code("above = 1\nfor_ever()\nbelow = 1"))
     notebook["cells"].insert(4, code("above"))
@@ -491,7 +491,7 @@ def test_the_reference_passes(stem, tmp_path, warm_runners):
 
 @pytest.mark.long
 @pytest.mark.parametrize("stem", COURSE.stems)
-def test_what_was_handed_out_is_not_started(stem, tmp_path, warm_runners):
+def test_starter_code_is_not_started(stem, tmp_path, warm_runners):
     """All cells of the notebooks students get run here too, and every question counts as not started."""
     content = (COURSE.root / "assignments" / f"{stem}.ipynb").read_bytes()
     for path in (tmp_path / f"{stem}.ipynb", tmp_path / ".handout" / f"{stem}.ipynb"):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
-from student_notebooks import ANSWERS, STEM, code, document, handed_out, worked, write
+from student_notebooks import ANSWERS, STEM, code, document, released, worked, write
 
 from grader.cli import main
 from grader.errors import GraderError
@@ -21,7 +21,7 @@ from grader.student.process import RunnerPool
 
 @pytest.fixture
 def folder(tmp_path, warm_runners):
-    write(tmp_path / ".handout" / f"{STEM}.ipynb", handed_out())
+    write(tmp_path / ".handout" / f"{STEM}.ipynb", released())
     return tmp_path
 
 
@@ -29,7 +29,7 @@ def test_status_shows_every_notebook(folder):
     """One row for each notebook, how many public checks pass, what cannot be read, and where to go on."""
     write(folder / f"{STEM}.ipynb", worked(q1="def double(x):\n    return 4", q3=ANSWERS["q3"]))
     (folder / "02_broken.ipynb").write_text("{")
-    write(folder / "my work (1).ipynb", handed_out())
+    write(folder / "my work (1).ipynb", released())
     write(folder / "no_course.ipynb", {"cells": [], "metadata": {}})
     done = CliRunner().invoke(main, ["status", str(folder)])
     assert done.exit_code == 0
@@ -59,7 +59,7 @@ def line(name, *statuses):
 
 
 def test_the_totals_count_each_assignment_once():
-    """Below several notebooks stand all their questions; a copy and a broken one do not count."""
+    """The progress is over the questions of all notebooks; a copy and a broken one do not count."""
     lines = [
         line("01_a.ipynb", "passes", "fails"),
         line("01_a-Copy1.ipynb", "passes", "passes"),
@@ -69,7 +69,7 @@ def test_the_totals_count_each_assignment_once():
     shown = io.StringIO()
     stems = {path: path.stem[:4] for path, _ in lines}
     print_table(Console(file=shown, markup=False, width=200), dict(lines), stems)
-    assert "in all 2 of 5" in " ".join(shown.getvalue().split())
+    assert f"Progress: [{'#' * 16}{'-' * 24}] 2/5 public checks\n" in shown.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_folder_without_notebooks_is_said(command, tmp_path):
 def test_status_runs_only_what_has_changed(folder, monkeypatch):
     """An unchanged notebook shows its last report, starter code is not run, and a change runs again."""
     path = write(folder / f"{STEM}.ipynb", worked(q1=ANSWERS["q1"], q2="def leaf(n):\n    return missing"))
-    write(folder / "untouched.ipynb", handed_out())
+    write(folder / "untouched.ipynb", released())
     first = CliRunner().invoke(main, ["status", str(folder)])
     with monkeypatch.context() as nothing:
         nothing.setattr(RunnerPool, "take", lambda _: pytest.fail("a notebook ran again"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from student_notebooks import CHECKS, POINTS, STEM, STUBS, code, document, handed_out, markdown, worked, write
+from student_notebooks import CHECKS, POINTS, STEM, STUBS, code, document, markdown, released, worked, write
 
 from grader.cli import main
 from grader.course.course import Course
@@ -47,7 +47,7 @@ def test_a_public_check_is_read_as_otter_reads_it(stem, read_by_otter):
 
 @pytest.mark.parametrize("stem", COURSE.stems)
 def test_hints_are_public(stem):
-    """No word of a hint stands anywhere but in the notebook that was handed out."""
+    """No word of a hint stands anywhere but in the released notebook."""
     path = COURSE.root / "assignments" / f"{stem}.ipynb"
     read = read_document(path)
     public = set(re.findall(r"\w+", " ".join([*(cell.source for cell in read.cells), *read.tests.values()])))
@@ -59,7 +59,7 @@ def test_hints_are_public(stem):
 def test_hints_grow(tmp_path, monkeypatch):
     """First what is asked, then the author's hints one by one, then what the check looks at and says."""
     monkeypatch.chdir(tmp_path)
-    write(tmp_path / f"{STEM}.ipynb", handed_out())
+    write(tmp_path / f"{STEM}.ipynb", released())
     given = [CliRunner().invoke(main, ["hint", STEM, "1", str(number)]) for number in range(1, 7)]
     assert [one.exit_code for one in given] == [0, 0, 0, 0, 0, 2]
     assert given[0].output == (
@@ -74,9 +74,9 @@ def test_hints_grow(tmp_path, monkeypatch):
 
 
 def test_a_hint_needs_no_notebook_that_can_be_read(tmp_path, monkeypatch):
-    """For a broken notebook hints come from what was handed out under its name; without that it is said."""
+    """For a broken notebook hints come from the released notebook of its name; without that it is said."""
     monkeypatch.chdir(tmp_path)
-    handed = write(tmp_path / ".handout" / f"{STEM}.ipynb", handed_out())
+    handed = write(tmp_path / ".handout" / f"{STEM}.ipynb", released())
     (tmp_path / f"{STEM}.ipynb").write_text("<<<<<<< HEAD")
     done = CliRunner().invoke(main, ["hint", STEM, "q1", "2"])
     assert done.exit_code == 0
@@ -86,9 +86,9 @@ def test_a_hint_needs_no_notebook_that_can_be_read(tmp_path, monkeypatch):
     assert CliRunner().invoke(main, ["hint", STEM, "q1", "2"]).exit_code == 2
 
 
-def test_the_checks_handed_out_count_and_not_those_in_the_notebook(tmp_path):
+def test_the_released_checks_count_and_not_those_in_the_notebook(tmp_path):
     """Whoever changes the checks within the notebook changes nothing where the handed-out one is near."""
-    write(tmp_path / ".handout" / f"{STEM}.ipynb", handed_out())
+    write(tmp_path / ".handout" / f"{STEM}.ipynb", released())
     mine = worked()
     mine["metadata"]["otter"]["tests"] = {"q1": otter_test("q1", CHECKS["q1"], 1_000)}
     deep = write(tmp_path / "week 1" / "again" / f"{STEM}.ipynb", mine)
@@ -103,7 +103,7 @@ def test_the_checks_handed_out_count_and_not_those_in_the_notebook(tmp_path):
 
 def test_a_notebook_is_known_by_its_name_or_functions_too(tmp_path):
     """Without metadata a decorated name decides, then what is defined."""
-    write(tmp_path / ".handout" / f"{STEM}.ipynb", handed_out())
+    write(tmp_path / ".handout" / f"{STEM}.ipynb", released())
     for name, cells in (("Ada 01-small (1).ipynb", []), ("mine.ipynb", [code(STUBS["q2"])])):
         assert open_notebook(write(tmp_path / name, document(cells))).stem == STEM
 
@@ -113,7 +113,7 @@ def test_a_beginning_of_a_name_or_the_assignment_is_enough(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     for name in ("03_mine", "02_other", "02_more"):
         write(tmp_path / f"{name}.ipynb", document([code("x = 1")]))
-    write(tmp_path / "my work (1).ipynb", handed_out())
+    write(tmp_path / "my work (1).ipynb", released())
     for name in ("my work (1).ipynb", "my work (1)", "my", "01", "01_small", "./01_small.ipynb"):
         assert find_notebook(name).name == "my work (1).ipynb"
     assert find_notebook("03").name == "03_mine.ipynb"

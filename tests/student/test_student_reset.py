@@ -6,7 +6,7 @@ import stat
 
 import pytest
 from click.testing import CliRunner
-from student_notebooks import ANSWERS, STEM, STUBS, code, document, handed_out, markdown, worked, write
+from student_notebooks import ANSWERS, STEM, STUBS, code, document, markdown, released, worked, write
 
 from grader.cli import main
 from grader.errors import GraderError
@@ -16,7 +16,7 @@ from grader.student.reset import carry_out, plan
 
 @pytest.fixture
 def folder(tmp_path):
-    write(tmp_path / ".handout" / f"{STEM}.ipynb", handed_out())
+    write(tmp_path / ".handout" / f"{STEM}.ipynb", released())
     return tmp_path
 
 
@@ -26,7 +26,7 @@ def reset(path, question="q1"):
     return planned, carry_out(notebook, planned)
 
 
-def test_a_notebook_worked_in_and_reset_is_what_was_handed_out(folder):
+def test_a_notebook_worked_in_and_reset_is_the_released_one(folder):
     """After `reset` the file is byte for byte what it was before somebody worked on that question."""
     path = write(folder / "01_small.ipynb", worked(q2=ANSWERS["q2"]))
     handed = path.read_bytes()
@@ -91,7 +91,7 @@ def test_a_cell_that_is_gone_comes_back_in_its_place(folder):
     path = write(folder / "01_small.ipynb", notebook)
     planned, kept = reset(path, "q2")
     cells = json.loads(path.read_text())["cells"]
-    assert [cell["id"] for cell in cells] == [cell["id"] for cell in handed_out()["cells"]]
+    assert [cell["id"] for cell in cells] == [cell["id"] for cell in released()["cells"]]
     assert (planned.cell, kept, planned.later) == (None, None, ())
 
 
@@ -143,8 +143,8 @@ def test_nothing_happens_unless_somebody_agrees(folder):
 
 
 def test_a_stub_is_left_alone(folder):
-    """A question that is still as handed out is not touched, not even its file's time."""
-    path = write(folder / "01_small.ipynb", handed_out())
+    """A question that is still starter code is not touched, not even its file's time."""
+    path = write(folder / "01_small.ipynb", released())
     os.utime(path, (1, 1))
     done = CliRunner().invoke(main, ["reset", str(path), "double", "--yes"])
     assert (done.exit_code, path.stat().st_mtime) == (0, 1)
@@ -206,7 +206,7 @@ def test_a_heading_alone_is_enough_to_find_the_place(folder):
     """Without ids a cell that is gone goes below its heading, known by its text."""
     cells = [
         code("print('hello')"),
-        *({**cell, "id": ""} for cell in handed_out()["cells"] if cell["cell_type"] == "markdown"),
+        *({**cell, "id": ""} for cell in released()["cells"] if cell["cell_type"] == "markdown"),
     ]
     for cell in cells:
         cell.pop("id", None)

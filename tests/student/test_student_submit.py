@@ -4,7 +4,7 @@ import re
 
 import pytest
 from click.testing import CliRunner
-from student_notebooks import ANSWERS, STEM, code, handed_out, worked, write
+from student_notebooks import ANSWERS, STEM, code, released, worked, write
 
 from grader.cli import main
 
@@ -12,7 +12,7 @@ from grader.cli import main
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch, warm_runners):
     monkeypatch.chdir(tmp_path)
-    write(tmp_path / ".handout" / f"{STEM}.ipynb", handed_out())
+    write(tmp_path / ".handout" / f"{STEM}.ipynb", released())
     return tmp_path
 
 
@@ -25,7 +25,7 @@ def submit(*arguments):
 def test_a_notebook_that_is_ready_is_named_in_full(folder):
     """The command lists every remark, then the file, its size and when it was saved."""
     path = write(folder / f"{STEM}.ipynb", worked(**ANSWERS))
-    later = handed_out()
+    later = released()
     later["metadata"]["otter"]["assignment_name"] = "02_later"
     for place in (folder, folder / ".handout"):
         write(place / "02_later.ipynb", later)
@@ -110,7 +110,7 @@ def test_a_file_that_cannot_be_submitted_gets_advice(place, content, status, sai
 
 def test_without_a_started_notebook_there_is_nothing_to_submit(folder):
     """Notebooks with starter code only are ignored, and the command says where to start."""
-    write(folder / f"{STEM}.ipynb", handed_out())
+    write(folder / f"{STEM}.ipynb", released())
     assert submit() == (
         1,
         [

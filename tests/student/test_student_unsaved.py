@@ -4,7 +4,7 @@ import os
 
 import pytest
 from click.testing import CliRunner
-from student_notebooks import ANSWERS, STEM, handed_out, worked, write
+from student_notebooks import ANSWERS, STEM, released, worked, write
 
 from grader.cli import main
 from grader.student.notebook import open_notebook
@@ -57,7 +57,7 @@ def test_nothing_is_noted_where_no_file_is_open(tmp_path):
 @pytest.mark.parametrize("command", ["check", "status", "submit"])
 def test_the_commands_say_it(command, path):
     """`check`, `status` and `submit` say that the notebook must be saved first."""
-    write(path.parent / ".handout" / f"{STEM}.ipynb", handed_out())
+    write(path.parent / ".handout" / f"{STEM}.ipynb", released())
     note_check(path, "q1", "x = 1", SAVED + 1.0)
     done = CliRunner().invoke(main, [command, str(path)])
     assert "Not saved since: in Jupyter you checked other code of q1" in done.output

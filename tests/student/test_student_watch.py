@@ -16,7 +16,7 @@ from textwrap import wrap
 import pytest
 from patience import time_limit
 from rich.console import Console
-from student_notebooks import ANSWERS, CHECKS, COVERAGE, STEM, handed_out, worked, write
+from student_notebooks import ANSWERS, CHECKS, COVERAGE, STEM, released, worked, write
 
 from grader.course.public_check import otter_test
 from grader.student.process import RunnerPool
@@ -32,8 +32,8 @@ CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder with what was handed out, where q1 has an afterword."""
-    notebook = handed_out()
+    """A folder with a released notebook, where q1 has an afterword."""
+    notebook = released()
     test = otter_test("q1", CHECKS["q1"], 4, "`x + x` is `2 * x`.")
     notebook["metadata"]["otter"]["tests"]["q1"] = test
     write(tmp_path / ".handout" / f"{STEM}.ipynb", notebook)

@@ -25,6 +25,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from grader.course.assignment import name_of
 from grader.course.build import outdated, stem_of
 from grader.course.course import Course
 from grader.errors import CourseError, GraderError
@@ -80,19 +81,21 @@ class Released:
     of_other_terms: tuple[str, ...] = ()  # assignments that were left out, too
 
 
-def release(
+def release(  # noqa: PLR0913 - four of them by name only
     course: Course,
     folder: Path,
     wanted: Sequence[str] = (),
     *,
     overwrite: bool = False,
+    solutions: bool = False,
     classroom50: bool = False,
 ) -> Released:
     """Write the student repository into a folder that is missing, empty or an earlier release.
 
     Files that no release wrote are left alone. Without `wanted` all finished assignments of the term are
     released; with `overwrite` files of an earlier release are replaced although a person has changed them
-    since; with `classroom50` the bundles for it are written instead.
+    since; with `solutions` the folder also holds every answer, and why it is right; with `classroom50` the
+    bundles for it are written instead.
 
     Raises:
         GraderError: ``assignments/`` is outdated, an assignment is unknown, none of the term is finished, or
@@ -121,6 +124,7 @@ def release(
             files = bundles(finished, stems, wheel, install, _PYTHON)
         else:
             files = contents(finished, stems, wheel)
+            files |= {f"solutions/{stem}.md": _solutions(finished, stem) for stem in stems if solutions}
     changes = write_release(folder, files, overwrite=overwrite)
     return Released(stems, changes, unfinished, of_other_terms)
 
@@ -159,6 +163,12 @@ def contents(course: Course, stems: Sequence[str], wheel: Path) -> dict[str, byt
     for template, path in _TEMPLATES.items():
         files[path] = _ENVIRONMENT.get_template(template).render(values).encode()
     return files
+
+
+def _solutions(course: Course, stem: str) -> bytes:
+    """The answers of an assignment, each with the text that a student reads once the public check passes."""
+    template = _ENVIRONMENT.get_template("solutions.md")
+    return template.render(assignment=course.assignment(stem)).encode()
 
 
 def _read(path: Path, advice: str = "run `make build`") -> bytes:
@@ -217,7 +227,7 @@ _ENVIRONMENT = Environment(
     lstrip_blocks=True,
     keep_trailing_newline=True,
 )
-_ENVIRONMENT.filters.update(number=format_points, text=markdown_text)
+_ENVIRONMENT.filters.update(name=name_of, number=format_points, text=markdown_text)
 
 
 def write_release(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) -> Changes:

@@ -53,13 +53,13 @@ _notebook = cells.Notebook()  # every worker's own, once it is forked
 _modules: list[str] = []  # what is imported of ours
 
 
-def prepare(handed_out: Iterable[str], stubs: Iterable[str]) -> None:
+def prepare(released_cells: Iterable[str], stubs: Iterable[str]) -> None:
     """In the zygote, before the first fork: what is the same for all workers.
 
     Args:
-        handed_out: sources of the course's cells that students got, stubs among them.
+        released_cells: sources of the course's cells that students got, stubs among them.
     """
-    cells.compile_course(handed_out)
+    cells.compile_course(released_cells)
     for stub in stubs:
         parse_stub(stub)
     vocabulary.begin_request(0)
