@@ -115,7 +115,7 @@ class Cases:
         large: the names of the sizes that are large in the extra case that measures memory.
         few_rows: whether memory is also measured with a wide network and usual sizes, so that an answer
             cannot recognize the case by its sizes.
-        measured_with: levels by ``argument.factor``; memory is measured once more with each.
+        memory_with: levels by ``argument.factor``; memory is measured once more with each.
     """
 
     dtypes: Sequence[str] = CALL["all.dtype"].defaults
@@ -128,7 +128,7 @@ class Cases:
     cover: Sequence[str] | None = None
     large: Sequence[str] = ()
     few_rows: bool = False
-    measured_with: Mapping[str, str] = field(default_factory=dict)
+    memory_with: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,7 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
             together.append([*product(frozen, grads)])
     large: _Pair = ("all.sizes", "large"), ("all.dtype", "float64")
     also = [large] if all(level in factors[factor][1:] for factor, level in large) else []
-    also += [((MEMORY, "measured"), level) for level in cases.measured_with.items()]
+    also += [((MEMORY, "measured"), level) for level in cases.memory_with.items()]
     rows = covered(factors, excluded, paired, together, also)
     met = {pair for row in rows for pair in row.items()}
     never_met = [f"{key}={k}" for key, kinds in factors.items() for k in kinds[1:] if (key, k) not in met]
@@ -334,13 +334,13 @@ def _require_known_words(  # noqa: PLR0913, PLR0917 - the parts of a declaration
         ("arriving", cases.arriving, CALL["call.arriving"].levels),
         ("cover", cases.cover or (), factors),
         ("never", [factor for rule in cases.never for factor in rule], factors),
-        ("measured_with", cases.measured_with, factors),
+        ("memory_with", cases.memory_with, factors),
         ("given", call.given or (), arguments),
         ("record", [word.rpartition(".")[0] for word in call.record if "." in word], arguments),
         ("record", [word.rpartition(".")[2] for word in call.record], RECORDED),
     ):
         require_known(f"{contract_of}, {name}", words, known)
-    for name, rule in [*(("never", rule) for rule in cases.never), ("measured_with", cases.measured_with)]:
+    for name, rule in [*(("never", rule) for rule in cases.never), ("memory_with", cases.memory_with)]:
         for factor, levels in rule.items():
             wanted = levels if isinstance(levels, tuple) else (levels,)
             require_known(f"{contract_of}, {name}, {factor}", wanted, factors[factor])

@@ -182,9 +182,9 @@ class _Reference:
     def judge(self, seen: Evidence) -> dict[str, Verdict]:
         """The verdicts on an answer."""
         self.last_used = self._evidence
-        return judge(self._trial.rubric, seen, self._evidence, self._measured)
+        return judge(self._trial.rubric, seen, self._evidence, self._sensitive)
 
-    def _measured(self, _: Collection[str]) -> Evidence:
+    def _sensitive(self, _: Collection[str]) -> Evidence:
         self.last_used = self._with_sensitivity
         return self.last_used
 

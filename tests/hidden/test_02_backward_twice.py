@@ -134,7 +134,7 @@ backward_both = contract(
         cover=[],
         large=["n"],
         few_rows=True,
-        measured_with={"t.of": "gains"},
+        memory_with={"t.of": "gains"},
     ),
     call=Call(
         given=["trunk", "x"],

@@ -551,7 +551,7 @@ forward_ckpt = contract(
         cover=["blocks.frozen", "blocks.dropout", "blocks.widths", "x.role"],
         large=["B"],
         few_rows=True,
-        measured_with={"blocks.train": "all eval", "blocks.inside": "last wider"},
+        memory_with={"blocks.train": "all eval", "blocks.inside": "last wider"},
     ),
     call=Call(gradients="backward", record=["half"], plain=plain_loop),
     rules=Rules(ignore=["*:version"], full_precision=True),
