@@ -18,6 +18,7 @@ from grader.contracts.diagnosis import finding_of, with_article
 from grader.contracts.finding import FailedCheckError, Finding, wrong
 from grader.contracts.gradients import Explanation, assert_gradients
 from grader.contracts.observation import is_gradients
+from grader.contracts.side_effects import SAY_ALL
 from grader.sandbox.facts import Raised, Tensor
 from grader.text import capital
 
@@ -381,6 +382,8 @@ def _too_heavy(
             yield _finding_of_count(messages, name, held // 1000, expected["plain"] // 2000)
         elif name in _SLACK and held > expected[amount] + _SLACK[name] * expected["forward"]:
             yield _finding_of_count(messages, amount, held // 1000, expected[amount] // 1000)
+        elif name == "left" and seen["outputs left"] > expected["outputs left"]:
+            yield _finding_of_count({}, "outputs left", seen["outputs left"], expected["outputs left"])
 
 
 def _given(seen: Any, expected: list[Any]) -> Iterator[Finding]:
@@ -420,6 +423,7 @@ def _finding_of_count(messages: Mapping[str, str], name: str, count: Any, right:
         "recorded": "Autograd records operations during your call.",
         "left": f"After your call, {count} kB are still in memory; {right} kB are enough.",
         "peak": f"While the network computes, {count} kB are in memory; {right} kB are enough.",
+        "outputs left": "After your call, a tensor that the network returned is still in memory.",
         "half": f"After your call, {count} kB are still in memory. The task allows less than half of what "
         f"the plain loop keeps: less than {right} kB.",
         "entered": f"Your function gives the network {count} rows at once; {right} are enough.",
@@ -594,7 +598,9 @@ def _changed(
             path_and_part, seen, expected, rules
         )
         if path_and_part not in expected.changes and not is_ignored and not is_mere:
-            yield Finding("wrong", sentence, hint, takes_hint=True, group=path_and_part)
+            says_all = path_and_part.rpartition(":")[2] in SAY_ALL
+            helps = None if says_all else hint
+            yield Finding("wrong", sentence, helps, takes_hint=not says_all, group=path_and_part)
     if seen.earlier_result is not True and expected.earlier_result is True and seen.raised is None:
         message = "The next call changes what an earlier call returned."
         yield Finding("wrong", message, takes_hint=True, group="earlier result")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 from grader.contracts.cases import Case
 
+_Variation = tuple[str, str]  # a factor and its level
+_FEW = 2  # variations that a message may name
 _SEQUENCE = "call.sequence"  # the factor of the calls before the one that is judged
 
 
@@ -27,21 +30,38 @@ def case_to_report(cases: Sequence[Case], failed: Mapping[int, object]) -> int:
 
 
 def causes(cases: Sequence[Case], failed: Mapping[int, object], number: int) -> set[str]:
-    """The factors whose variations a message about a failed case may name as the cause.
+    """The factors whose variations a message about a failed case names as the cause; most often one or two.
 
-    A variation is a cause if the case passes without it, or if every failed case has it. If none is, the
-    message lists all variations of the case.
+    First of all what explains every failure: a variation, or a pair, that each failed case has and no passed
+    case. Otherwise the variations without which the case passes, then those that each failed case has. More
+    than two are no explanation, and neither are several pairs.
     """
+    passed = [set(case.variations.items()) for n, case in enumerate(cases) if n not in failed]
+    shared = sorted(_in_every(cases, failed))
+    for size in (1, 2):
+        explaining = [
+            those for those in combinations(shared, size) if not any(p.issuperset(those) for p in passed)
+        ]
+        if 1 <= len(explaining) <= 3 - size:
+            return {factor for those in explaining for factor, _ in those}
+    found = _needed(cases, failed, number) or set(shared)
+    return {factor for factor, _ in found} if len(found) <= _FEW else set()
+
+
+def _in_every(cases: Sequence[Case], failed: Mapping[int, object]) -> set[_Variation]:
+    """The variations that every failed case has."""
+    return set.intersection(*(set(cases[n].variations.items()) for n in failed))
+
+
+def _needed(cases: Sequence[Case], failed: Mapping[int, object], number: int) -> set[_Variation]:
+    """The variations without which a failed case passes."""
     variations = dict(cases[number].variations)
-    passed = [dict(case.variations) for n, case in enumerate(cases) if n not in failed]
-    in_every = set.intersection(*(set(cases[n].variations.items()) for n in failed))
-    found = {
-        factor
+    passed = [case.variations for n, case in enumerate(cases) if n not in failed]
+    return {
+        (factor, level)
         for factor, level in variations.items()
-        if (factor, level) in in_every
-        or {key: value for key, value in variations.items() if key != factor} in passed
+        if {key: value for key, value in variations.items() if key != factor} in passed
     }
-    return found or set(variations)
 
 
 def named_case(cases: Sequence[Case], failed: Mapping[int, object], number: int) -> str:
@@ -52,11 +72,16 @@ def named_case(cases: Sequence[Case], failed: Mapping[int, object], number: int)
     return case.declared.sentence(causes(cases, failed, number))
 
 
+def hint_of_cause(cases: Sequence[Case], failed: Mapping[int, object], number: int) -> str | None:
+    """A hint about wrong values that follows from the named variation; None for most variations."""
+    if not cases[number].is_typical and causes(cases, failed, number) == {_SEQUENCE}:
+        return "A first call is right. What does it keep, or leave behind, that a later call uses?"
+    return None
+
+
 def decisive_variations(cases: Sequence[Case], failed: Mapping[int, object]) -> set[str]:
     """The variations that a mistake needs to be seen, or to be named, as ``h.layout=transposed``."""
     if not failed:
         return set()
-    number = case_to_report(cases, failed)
-    in_every = set.intersection(*(set(cases[n].variations.items()) for n in failed))
-    named = {(factor, cases[number].variations[factor]) for factor in causes(cases, failed, number)}
-    return {f"{factor}={level}" for factor, level in in_every | named}
+    needed = _needed(cases, failed, case_to_report(cases, failed))
+    return {f"{factor}={level}" for factor, level in _in_every(cases, failed) | needed}

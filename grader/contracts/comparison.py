@@ -24,8 +24,8 @@ from grader.sandbox.facts import Raised, Tensor
 
 _COMPARED = (dict, list, tuple, Tensor, int, float, type(None))
 FEW_DIGITS = (
-    "it is right to the digits of a float32, and not to those of float64: was something computed in float32, "
-    "or rounded?"
+    "it is right to the digits of a float32, and not to those of float64: was something computed in float32 "
+    "or rounded, or was a small number added, such as an epsilon?"
 )
 
 
@@ -83,6 +83,7 @@ def _finding(message: str, difference: Difference) -> Finding:
         takes_hint=not difference.says_all,
         group=f"{difference.place} {difference.kind}".strip(),
         is_none=difference.is_none,
+        of_values=True,
     )
 
 

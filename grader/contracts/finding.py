@@ -52,6 +52,7 @@ class Finding:
         error: the class of the error that was raised; empty if there was none.
         failure: why nothing was observed.
         is_none: whether the trouble is a None, which a missing return may explain.
+        of_values: whether values were compared with the reference's, and differ.
     """
 
     kind: Kind
@@ -65,6 +66,7 @@ class Finding:
     error: str = ""
     failure: Failure | None = None
     is_none: bool = False
+    of_values: bool = False
 
     @property
     def message(self) -> str:

@@ -28,6 +28,9 @@ def _all_changes(side_effects: Mapping[str, Any]) -> Iterator[tuple[str, str, st
             yield path, what, sentence
 
 
+#: Parts of which the sentence says all: a hint about another change would mislead.
+SAY_ALL = frozenset({"attributes", "class", "type", "length", "entries"})
+
 #: A sentence about each mode of ``grader/runtime/torch_state.py`` that a function left changed.
 _MODES = {
     "grad mode": "Your function leaves gradients switched {now} for the whole program; they were {then}.",
@@ -187,4 +190,8 @@ def _container(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> It
             f"The number of entries of the caller's {path} was {then['length']} and is {now['length']} now.",
         )
     elif now["entries"] != then["entries"]:
-        yield "entries", f"An entry of the caller's {path} is another object now."
+        is_order = sorted(now["entries"]) == sorted(then["entries"])
+        other = (
+            "The entries {} are in another order now." if is_order else "An entry {} is another object now."
+        )
+        yield "entries", other.format(f"of the caller's {path}")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from grader.contracts.blame import case_to_report, named_case
+from grader.contracts.blame import case_to_report, hint_of_cause, named_case
 from grader.contracts.cases import Case, ContractObservation, NotApplicable
 from grader.contracts.check import MARKERS, Check
 from grader.contracts.finding import MAX_TEXT, FailedCheckError, Finding, wrong
@@ -223,12 +223,14 @@ class FailedCheck(NamedTuple):
         error: an AssertionError, unless the check is broken.
         case: the name of the case; None where a typical case failed, or no case was observed.
         beginning: how the message begins, as in ``Where h is transposed``.
+        hint: what helps against wrong values, as far as the failed cases show it.
         form: what is wrong with the form of what the student returned, over which a check may break.
     """
 
     error: BaseException
     case: str | None = None
     beginning: str = ""
+    hint: str | None = None
     form: Finding | None = None
 
 
@@ -267,6 +269,7 @@ def failure_of(check: Check, function: CheckFunction, contracted: ContractObserv
         error,
         None if any(cases[n].is_typical for n in failed) else cases[number].name,
         named_case(cases, failed, number),
+        hint_of_cause(cases, failed, number),
         None if isinstance(error, AssertionError) else cases[number].other_form,
     )
 
@@ -306,6 +309,8 @@ def _finding(check: Check, failure: FailedCheck, folder: Path) -> Finding:
     found = error.finding if isinstance(error, FailedCheckError) else wrong(str(error)).finding
     group = f"{beginning} {found.group}".strip()
     hint = found.hint or (check.hint if found.takes_hint else None)
+    if found.of_values and failure.hint:
+        hint = failure.hint
     entry = last_entry(error, folder)
     if found.kind in {"wrong", "raised"} and entry is not None:  # at another statement it is another mistake
         group = f"{entry.tb_frame.f_code.co_name}+{statement_of(entry)}: {group}"

@@ -268,7 +268,7 @@ class _Case:
             result = self._called(function, setup)
             listen(None)
             _put_modes_back()
-            held = scale.amounts(memory.held_for_good())
+            held = scale.amounts(memory.held_for_good(), _tensors(result))
         raised = result if _type(result) is Raised else None
         seen: dict[str, Any] = {"memory": held, "raised": raised, "side_effects": side_effects}
         if raised is None and self._plan["result"]:

@@ -14,7 +14,7 @@ import math
 import re
 import weakref
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -305,11 +305,12 @@ class Recorder:
 class Scale(Recorder):
     """What networks find the process to hold while they compute, beyond what it held before.
 
-    Of bytes, and of Python's small objects, whose sizes nobody knows.
+    Of bytes, and of Python's small objects, whose sizes nobody knows; and which of their outputs outlive it.
     """
 
     def __init__(self) -> None:
         super().__init__({})
+        self._outputs: list[Any] = []  # a weak reference to the storage of each
         self.peak = self.forward = self.peak_of_objects = 0
         self.before, self.objects_before = _held(), _small_blocks()
 
@@ -318,10 +319,20 @@ class Scale(Recorder):
         self.forward = self.forward or now  # of the first forward alone
         self.peak = max(self.peak, now)
         self.peak_of_objects = max(self.peak_of_objects, _small_blocks() - self.objects_before)
+        if (storage := storage_of(out)) is not None:
+            self._outputs.append(_ref(storage))
 
-    def amounts(self, left: int) -> dict[str, int]:
-        """What is compared with the reference, and what is left once the call is over."""
+    def amounts(self, left: int, returned: Iterable[Any]) -> dict[str, int]:
+        """What is compared with the reference, and what is left once the call is over.
+
+        Args:
+            left: the bytes that are held.
+            returned: the tensors of the result. An output that shares storage with one of them may live.
+        """
+        outputs = [storage for ref in self._outputs if (storage := ref()) is not None]
+        kept = {_id(storage_of(tensor)) for tensor in returned}
         return {
+            "outputs left": sum(_id(storage) not in kept for storage in outputs),
             "left": left - self.before,
             "peak": self.peak,
             "forward": self.forward,

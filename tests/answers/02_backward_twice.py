@@ -2066,3 +2066,16 @@ equal(
     ".backward() -> .backward(retain_graph=True)",
     why="the graph goes when the name loss moves on, with all that it has saved",
 )
+
+
+_KEPT = []
+
+
+@wrong("q1")
+def result_of_the_trunk_kept(trunk, x):
+    """Keeps `t` in memory, detached from its graph."""
+    t = trunk(x)
+    d, e = t.mean(), t.sum()
+    (d + e).backward()
+    _KEPT[:] = [t.detach()]
+    return d.detach(), e.detach()

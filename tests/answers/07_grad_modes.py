@@ -1313,3 +1313,13 @@ def kept_as_small_pieces_of_bytes(blocks, x):
         with torch.autograd.graph.saved_tensors_hooks(put_in, taken_out):
             x = block(x)
     return x
+
+
+@wrong("q4")
+def rate_as_float32(layer, opt, lr):
+    """Rounds the learning rate to float32."""
+    layer.requires_grad_(True)
+    held = {id(p) for group in opt.param_groups for p in group["params"]}
+    new = [p for p in layer.parameters() if id(p) not in held]
+    if new:
+        opt.add_param_group({"params": new, "lr": torch.tensor(lr).item()})

@@ -1765,3 +1765,34 @@ def one_buffer_again_and_again(t, limit):
     """Writes every clipped gradient into the same memory."""
     buffer = torch.empty_like(t).detach()
     return t.register_hook(lambda gradient: torch.clamp(gradient, -limit, limit, out=buffer))
+
+
+class _HandleThatRemoves:
+    """A handle whose hook ends with it."""
+
+    def __init__(self, handle):
+        self.handle = handle
+
+    def remove(self):
+        self.handle.remove()
+
+    def __del__(self):
+        self.handle.remove()
+
+
+@wrong("q4")
+def hook_that_ends_with_its_handle(t, limit):
+    """Removes the hook when the caller discards the handle."""
+    return _HandleThatRemoves(t.register_hook(lambda gradient: gradient.clamp(-limit, limit)))
+
+
+@wrong("q8")
+def difference_in_float64(f, x, v):
+    """Takes a difference of gradients in float64 where x is float32."""
+    if x.dtype == torch.float64:
+        (g,) = torch.autograd.grad(f(x), x, create_graph=True)
+        return torch.autograd.grad(g, x, v)[0]
+    step = 1e-5 * max(1.0, float(x.norm())) / max(float(v.norm()), 1e-30)
+    points = (x.detach().double() + sign * step * v for sign in (1, -1))
+    plus, minus = (torch.func.grad(f)(point) for point in points)
+    return ((plus - minus) / (2 * step)).to(x.dtype)

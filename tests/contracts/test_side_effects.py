@@ -111,6 +111,7 @@ CHANGED = {
     "del model.tied": "The caller's model.tied is gone.",
     "opt.param_groups[0]['lr'] = 1.0": "opt.param_groups[0]['lr'] was 0.1 and is 1.0 now.",
     "opt.param_groups[0]['params'].pop()": "opt.param_groups[0]['params'] was 4 and is 3 now.",
+    "opt.param_groups[0]['params'].reverse()": "['params'] are in another order now.",
     "opt.state.clear()": "The number of entries of the caller's opt.state was 1 and is 0 now.",
     "opt.state[model.body.weight]['momentum_buffer'].zero_()": "[0]['momentum_buffer'] were changed.",
     "opt.register_step_post_hook(print)": "still registered on the caller's opt.",

@@ -148,11 +148,11 @@ def with_error(error, **said):
 LARGE = [["list", [["float", 11.0], ["float", 1.0]]], ["list", [["float", 1.0], ["float", 11.0]]]]
 
 
-@pytest.fixture
-def hinted(tmp_path, monkeypatch):
+@pytest.fixture(params=[HINTS])
+def hinted(tmp_path, monkeypatch, request):
     monkeypatch.setattr(sys, "path", [*sys.path])
     path = tmp_path / "hidden_02_judged.py"
-    path.write_text(HINTS)
+    path.write_text(request.param)
     yield read_rubric(path, (Question("q1", "Train", "train", "def train():\n    pass", "", None),))
     del sys.modules["hidden_02_judged"]
 
@@ -220,6 +220,22 @@ def test_a_hint_about_values_is_not_shown_for_another_form(hinted, other, told):
     seen = Evidence(answers={"trained": with_tensor(tensor)})
     verdict = judge(hinted, seen, RIGHT)["test_it"]
     assert told_of(verdict) == (f"The weight is wrong ({told}).", None)
+
+
+@pytest.mark.parametrize(
+    "hinted", [HINTS.replace('sequences=["first"]', 'sequences=["first", "same"]')], indirect=True
+)
+def test_values_that_are_wrong_in_a_second_call_only_have_a_hint_about_the_first(hinted):
+    """Then the author's hint, which is about a first call, is not shown."""
+    first, second = (["dict", [["result", returned(losses=LOSSES, weight=["tensor", n])]]] for n in (0, 1))
+    wrong = {**TENSOR, "value": in_base64([2.5]), "identity": 1, "storage": 1}
+    expected, seen = (
+        Evidence(answers={"trained": answer(facts={"value": ["list", cases], "tensors": [TENSOR, wrong]})})
+        for cases in ([first, first], [first, second])
+    )
+    message, hint = told_of(judge(hinted, seen, expected)["test_it"])
+    assert message == "In a second call, with the same things: The weight is wrong."
+    assert "first call" in hint
 
 
 NO_RETURN = {"function": "train", "ended": "without a value"}

@@ -405,7 +405,8 @@ activation_grads = contract(
     },
     cases=Cases(modes=["on"], cover=["model.hooks", "names.which"], sequences=["first", "other", "changed"]),
     call=Call(how=told_if_stopped, then=model_afterwards, gradients="none"),
-    rules=Rules(ignore=["model.head*:grad", "model.body*:grad"]),  # a backward passes these parameters
+    # A backward passes the ignored parameters.
+    rules=Rules(ignore=["model.head*:grad", "model.body*:grad"], full_precision=True),
 )
 
 
@@ -673,6 +674,7 @@ weighted_backward = contract(
         cover=["w.role", "losses.number", "call.sequence"],
     ),
     call=Call(given=["losses", "w"], returns="nothing"),
+    rules=Rules(full_precision=True),
 )
 
 

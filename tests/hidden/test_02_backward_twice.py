@@ -268,6 +268,7 @@ task_grad_norms = contract(
         cover=[],
     ),
     call=Call(given=["losses", "params"], gradients="none", then=after_the_measurement),
+    rules=Rules(full_precision=True),
 )
 
 
@@ -325,7 +326,7 @@ two_updates = contract(
         modes=["on"], sequences=["first", "same"], never=[{"net.inside": "norm", "x.shape": "in"}], cover=[]
     ),
     call=Call(gradients="none", record=["calls", "steps"]),
-    rules=Rules(ignore=["net*:grad"]),
+    rules=Rules(ignore=["net*:grad"], full_precision=True),
 )
 
 

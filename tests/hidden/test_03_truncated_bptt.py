@@ -237,7 +237,9 @@ train_stateful = contract(
     },
     cases=replace(OF_A_TRAINING, never=[{**STILL, "opt.rule": ("sgd", "adam")}], large=["B"], few_rows=True),
     call=Call(gradients="none", record=["peak+1", "left"]),
-    rules=Rules(ignore=USED_UP, updates=NETWORKS, entries=["the losses", "the last state"]),
+    rules=Rules(
+        ignore=USED_UP, updates=NETWORKS, full_precision=True, entries=["the losses", "the last state"]
+    ),
 )
 
 
@@ -583,7 +585,7 @@ train_learned_start = contract(
     LEARNED,
     cases=OF_A_TRAINING,
     call=Call(gradients="none"),
-    rules=Rules(ignore=[*USED_UP, "h0:grad"], updates=[*NETWORKS, "h0:value"]),
+    rules=Rules(ignore=[*USED_UP, "h0:grad"], updates=[*NETWORKS, "h0:value"], full_precision=True),
 )
 
 
@@ -801,6 +803,7 @@ train_tracked = contract(
     cases=OF_A_TRAINING,
     call=Call(how=with_graphs_counted, gradients="none", then=graphs_alive),
     rules=Rules(
+        full_precision=True,
         ignore=[*USED_UP, "h0:grad"],
         updates=[*NETWORKS, "h0:value"],
         entries=["the losses", "the average", "the last state"],

@@ -349,7 +349,7 @@ gan_step = contract(
         cover=["D.nest", "D.grads", "G.grads", "D.numbers", "oG.rule"],
     ),
     call=Call(given=["G", "D", "oG", "oD", "z", "real"], returns="nothing", then=arrived),
-    rules=Rules(ignore=["G*:grad", "D*:grad"], updates=["G*:value", "D*:value"]),
+    rules=Rules(ignore=["G*:grad", "D*:grad"], updates=["G*:value", "D*:value"], full_precision=True),
 )
 
 
@@ -816,7 +816,7 @@ notes_of_training = training(
     ["nn.Linear", "nn.Tanh", "input"],
     ["one"],
     call=Call(gradients="none"),
-    rules=Rules(ignore=[*TRAINED, *VALUES], entries=["losses", "activities"]),
+    rules=Rules(ignore=[*TRAINED, *VALUES], full_precision=True, entries=["losses", "activities"]),
 )
 # Positive features: to write their positive part does no harm.
 steps_of_training = training(
@@ -825,7 +825,7 @@ steps_of_training = training(
     ["both"],
     gammas=[0.7, 2.0],
     call=Call(gradients="none", record=["steps"]),
-    rules=Rules(ignore=[*TRAINED, *VALUES]),
+    rules=Rules(ignore=[*TRAINED, *VALUES], full_precision=True),
 )
 # Only the error knows the next state.
 end_of_training = training(

@@ -228,7 +228,7 @@ def test_values_and_gradients_are_gated(glu):
     assert_same_values(
         glu,
         "The result is not the first half of `h` times the sigmoid of the second.\n\nAlong which dimension "
-        "do you split `h`?",
+        "do you split `h`? Do you limit or change its values?",
     )
     assert_same_gradients(
         glu,

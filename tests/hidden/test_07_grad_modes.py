@@ -410,7 +410,7 @@ unfreeze = contract(
         "calls": own(number_of_calls, are=[1, 2], words={2: "are two"}),
     },
     cases=Cases(
-        dtypes=["float32"],
+        dtypes=["float32", "float64"],
         sequences=["first", "other"],
         between={
             "in a second call, with another lr": with_another_lr,
@@ -673,7 +673,7 @@ fine_tune = contract(
     },
     cases=Cases(dtypes=["float64", "float32"], modes=["on"], sequences=["first", "other"], cover=[]),
     call=Call(how=with_learning_noted, returns="nothing", then=two_stages),
-    rules=Rules(ignore=["backbone*", "head*"]),
+    rules=Rules(ignore=["backbone*", "head*"], full_precision=True),
 )
 
 
