@@ -14,11 +14,11 @@ from typing import Any
 
 from grader.contracts.cases import NOT_RECORDED, Case, NotApplicable, Observation, Rules, is_named
 from grader.contracts.comparison import assert_close, is_close
-from grader.contracts.diagnosis import finding_of, with_article
+from grader.contracts.diagnosis import beginning, finding_of, with_article
 from grader.contracts.finding import FailedCheckError, Finding, wrong
 from grader.contracts.gradients import Explanation, assert_gradients
 from grader.contracts.observation import is_gradients
-from grader.contracts.side_effects import SAY_ALL
+from grader.contracts.side_effects import hint_of
 from grader.sandbox.facts import Raised, Tensor
 from grader.text import capital
 
@@ -165,7 +165,7 @@ def assert_no_side_effects(case: Case, hint: str = "", *, may_share_storage: boo
 
     Args:
         case: the case.
-        hint: shown with whatever changed.
+        hint: shown with whatever changed, except for flags and modes, and where the sentence says all.
         may_share_storage: the result may share storage with the caller's objects, and its tensors with each
             other. Otherwise they must not, unless the reference's do.
 
@@ -248,15 +248,15 @@ def _raised(seen: Observation, expected: Observation) -> Iterator[Finding]:
     if isinstance(error, Raised) and right is None:
         yield finding_of(error, "unobserved")
     elif isinstance(right, Raised) and not isinstance(error, Raised):
-        message = f"Your function swallows the caller's {right.type}."
-        yield Finding("wrong", message, takes_hint=True, group="error swallowed")
+        message = f"Your function swallows the caller's {right.type}, which must reach the caller."
+        yield Finding("wrong", message, group="error swallowed")
     elif (
         isinstance(right, Raised)
         and isinstance(error, Raised)
         and (error.types, error.text) != (right.types, right.text)
     ):
         message = f"Your function raises {with_article(error.type)} instead of the caller's {right.type}."
-        yield Finding("wrong", message, takes_hint=True, group="another error")
+        yield Finding("wrong", message, group="another error")
 
 
 def _assert_then(rules: Rules, messages: _Messages, seen: Any, expected: Any) -> None:
@@ -521,7 +521,7 @@ def _assert_gradients_of_use(
             )
             raise wrong(message, group=f"{name} goes back")
         if "RuntimeError" not in error.types:
-            message = f"{capital(name)} is stopped, but by {with_article(error.type)}: {error.text[:100]}"
+            message = f"`backward()` on {name} raises {with_article(error.type)} instead of a RuntimeError."
             raise wrong(message, group=f"{name} raises another")
         return
     assert_gradients(
@@ -575,9 +575,9 @@ def _assert_pending(wanted: _Gradients, name: str, seen: Any, expected: Any) -> 
             message = wanted.pending if isinstance(wanted.pending, str) else ""
             raise wrong(message or f"{of_loss} raised no error.", group="pending goes back")
         if error.text.split(":")[0] != expected["gradients"].text.split(":")[0]:
+            said = ": ".join(filter(None, (error.type, beginning(error.text))))
             raise wrong(
-                f"{of_loss} raised another error than torch's: {error.type}: {error.text[:100]}.",
-                group="pending raises another",
+                f"{of_loss} raised another error than torch's: {said}.", group="pending raises another"
             )
         return
     because = wanted.pending if isinstance(wanted.pending, Mapping) else {}
@@ -598,9 +598,8 @@ def _changed(
             path_and_part, seen, expected, rules
         )
         if path_and_part not in expected.changes and not is_ignored and not is_mere:
-            says_all = path_and_part.rpartition(":")[2] in SAY_ALL
-            helps = None if says_all else hint
-            yield Finding("wrong", sentence, helps, takes_hint=not says_all, group=path_and_part)
+            helps, takes_hint = hint_of(path_and_part, hint)
+            yield Finding("wrong", sentence, helps, takes_hint=takes_hint, group=path_and_part)
     if seen.earlier_result is not True and expected.earlier_result is True and seen.raised is None:
         message = "The next call changes what an earlier call returned."
         yield Finding("wrong", message, takes_hint=True, group="earlier result")

@@ -364,7 +364,13 @@ class SeenCall:
             raise NotApplicable("no result is recorded in this case")
         value, place = self.observed.result, f"what {self.function} returned"
         if value is None:
-            raise wrong(f"{self.function} returned None.", kind="form", group="returned None", is_none=True)
+            raise wrong(
+                f"{self.function} returned None.",
+                kind="form",
+                takes_hint=False,
+                group="returned None",
+                is_none=True,
+            )
         for key in path:
             index = self._parts.index(key) if key in self._parts else key
             try:
@@ -372,7 +378,7 @@ class SeenCall:
             except (KeyError, IndexError, TypeError):
                 size = f" ({entries(len(value))})" if hasattr(value, "__len__") else ""
                 message = f"There is no entry {key!r} in {place}: it is {describe(value)}{size}."
-                raise wrong(message, kind="form", group=f"no entry {key!r}") from None
+                raise wrong(message, kind="form", takes_hint=False, group=f"no entry {key!r}") from None
             place = f"the entry {key!r}"
         return value
 
@@ -382,7 +388,8 @@ class SeenCall:
         if not isinstance(value, Tensor):
             place = f"the entry {path[-1]!r}" if path else f"what {self.function} returned"
             message = f"{capital(place)} is {describe(value)}, not a tensor."
-            raise wrong(message, kind="form", group=f"{describe(value)} at {path}", is_none=value is None)
+            group = f"{describe(value)} at {path}"
+            raise wrong(message, kind="form", takes_hint=False, group=group, is_none=value is None)
         return value
 
 

@@ -359,7 +359,16 @@ def _rounded(pair: Pair, _: Others) -> str | None:
 
 
 def _nearly(pair: Pair, _: Others) -> str | None:
-    return "it is nearly right" if all(are_close(pair.seen, pair.expected, _NEARLY)) else None
+    """Off by at most a hundredth; how far, to one digit."""
+    if not all(are_close(pair.seen, pair.expected, _NEARLY)):
+        return None
+    largest = max(abs(e) for e in pair.expected if math.isfinite(e))
+    error = max(abs(s - e) / max(abs(e), largest / 100) for s, e in pair.wrong)
+    return (
+        f"it is off by {100 * error:.1g} %"
+        if len(pair.seen) == 1
+        else f"it is off by up to {100 * error:.1g} %"
+    )
 
 
 def _up_to_here(pair: Pair, _: Others) -> str | None:

@@ -28,8 +28,17 @@ def _all_changes(side_effects: Mapping[str, Any]) -> Iterator[tuple[str, str, st
             yield path, what, sentence
 
 
-#: Parts of which the sentence says all: a hint about another change would mislead.
-SAY_ALL = frozenset({"attributes", "class", "type", "length", "entries"})
+_SAY_ALL = {"attributes", "class", "type", "length", "entries"}
+_RESTORE = "Leave flags and modes as they are, or restore them, also if an error is raised."
+
+
+def hint_of(path_and_part: str, hint: str | None) -> tuple[str | None, bool]:
+    """The hint about a change, and whether the docstring's fits; a check's own is about values and gradients."""
+    path, _, part = path_and_part.rpartition(":")
+    if path == "torch" or part in {"requires_grad", "training"}:
+        return _RESTORE, False
+    return (None, False) if part in _SAY_ALL else (hint, True)
+
 
 #: A sentence about each mode of ``grader/runtime/torch_state.py`` that a function left changed.
 _MODES = {

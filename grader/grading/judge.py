@@ -334,4 +334,4 @@ def _explained(
     if returned is None or reference.returned_none(check.contract, function):
         return finding
     group = f"returned None {returned.ended} {returned.cause}".rstrip()
-    return replace(finding, kind="form", sentence=why_none(returned), case="", group=group)
+    return replace(finding, kind="form", sentence=why_none(returned), hint=None, case="", group=group)

@@ -179,22 +179,19 @@ cache_features = contract(
 
 @points(2)
 def test_features_can_be_trained_on(cache_features):
-    """Features are normal tensors without a graph.
-
-    `inference_mode()` allocates inference tensors, which autograd cannot save for `backward()`.
-    """
+    """Features are normal tensors without a graph."""
     for place in range(len(cache_features.expected.entry())):
         feature = cache_features.seen.tensor(place)
-        assert feature.version is not None, f"Feature {place} is an inference tensor."
-        assert not feature.requires_grad, f"Feature {place} requires grad: {feature.grad_fn} produced it."
+        assert feature.version is not None, (
+            f"Feature {place} is an inference tensor.\n\nAutograd cannot save a tensor for `backward()` that "
+            "`inference_mode()` allocated."
+        )
+        assert not feature.requires_grad, f"Feature {place} requires grad.\n\nPrint its `grad_fn`."
 
 
 @points(2)
 def test_features_are_ordinary_and_of_the_backbone(cache_features):
-    """Features match the backbone's current output.
-
-    A tensor allocated in `inference_mode()` stays an inference tensor after the block, and so do its views.
-    """
+    """Features match the backbone's current output."""
     assert_same_values(
         cache_features,
         "The features are not the backbone's current outputs for the tensors in `xs`.\n\nPass each tensor "
@@ -273,16 +270,17 @@ evaluate = contract(
 
 @points(4)
 def test_mean_of_the_losses(evaluate):
-    """The mean loss is correct; autograd records nothing.
-
-    `eval()` does not disable gradients. Are they disabled when you call `model(x)`?
-    """
+    """The mean loss is correct; autograd records nothing."""
     assert_same_values(
         evaluate,
         then={
             "is a float": "The result is not a Python float.\n\nWhich method of a tensor returns its number?",
             "mean": "The result is not the mean of the batches' losses.\n\nIs dropout still active? Every "
             "batch counts the same: try two batches of different sizes.",
+        },
+        recorded={
+            "recorded": "Autograd records operations during your call.\n\n`eval()` does not disable "
+            "gradients. Are they disabled when you call `model(x)`?"
         },
     )
 
@@ -292,8 +290,8 @@ def test_nothing_shows_afterwards(evaluate):
     """Modes and values are restored, even after errors."""
     assert_no_side_effects(
         evaluate,
-        "Which of your lines run if a batch raises an error? Restore the mode that you found, which may be "
-        "either one.",
+        "Which of your lines change it? If others restore it, do they run when a batch raises an error? "
+        "Restore the mode that you found, which may be either one.",
     )
 
 

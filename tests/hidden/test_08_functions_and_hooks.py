@@ -387,7 +387,10 @@ def sent_back(setup, handle):
 
 
 LIMITED = "The gradient behind `t` is not the gradient that arrived at `t`, clipped entry by entry"
-RETURNS = "\n\nWhat does your hook return, and which entries of the gradient does it change?"
+RETURNS = (
+    "\n\nWhat does your hook return, which entries of the gradient does it change, and how long does it stay "
+    "registered?"
+)
 WRITES = "\n\nThe tensor that your hook receives may be used elsewhere, too. Does the hook write to it?"
 
 clip_grad_hook = contract(
