@@ -33,7 +33,7 @@ _RESTORE = "Leave flags and modes as they are, or restore them, also if an error
 
 
 def hint_of(path_and_part: str, hint: str | None) -> tuple[str | None, bool]:
-    """The hint about a change, and whether the docstring's fits; a check's own is about values and gradients."""
+    """The hint about a change, and whether the docstring's fits: that and the check's are about values."""
     path, _, part = path_and_part.rpartition(":")
     if path == "torch" or part in {"requires_grad", "training"}:
         return _RESTORE, False
