@@ -3615,16 +3615,3 @@ def drawn_by_the_number_of_modules(model, name):
         else:
             layer.weight.uniform_(-0.03, 0.03)
         layer.bias.zero_()
-
-
-@wrong("q6")
-def at_most_64_steps(w, X, y, lr, steps):
-    """Ends after 64 steps, when most descents have converged."""
-    losses = []
-    for _ in range(min(steps, 64)):
-        loss = ((X @ w - y) ** 2).mean()
-        (g,) = torch.autograd.grad(loss, w)
-        losses.append(loss.item())
-        with torch.no_grad():
-            w -= lr * g
-    return losses + losses[-1:] * (steps - len(losses))

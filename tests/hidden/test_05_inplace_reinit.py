@@ -659,19 +659,13 @@ fit_by_hand = contract(
             says="(n, 1)",
         ),
         "lr": own(learning_rate, says="a float, the learning rate"),
-        "steps": number(5, 1, 0, (16, 24), (70, 110), says="an int, the number of updates, 0 or more"),
+        "steps": number(5, 1, 0, (16, 24), says="an int, the number of updates, 0 or more"),
     },
     cases=Cases(
         dtypes=["float64", "float32"],
         modes=["on", "only modes"],
         sequences=["first", "other"],
-        never=[
-            {"y.loss": "endless", "all.dtype": "float32"},
-            # After so many steps only rounding is left of a loss that falls; one that grows is too large
-            # for float32.
-            {"y.loss": ("falls", "endless", "tiny", "minimum"), "steps.value": ((70, 110),)},
-            {"y.loss": "grows", "steps.value": ((70, 110),), "all.dtype": "float32"},
-        ],
+        never=[{"y.loss": "endless", "all.dtype": "float32"}],
         cover=["w.layout", "steps.value"],
     ),
     call=Call(gradients="none"),
