@@ -436,10 +436,16 @@ def covered(
         *filter(None, (_completed(base, alone, several, is_allowed, most=2) for alone in kinds_alone)),
     ]
     if len(paired) > 1:
+        others = {key: kind for key, kind in base.items() if key not in paired}
+
+        def is_possible(row: Sequence[Any]) -> bool:
+            return is_allowed(others | dict(zip(paired, row, strict=False)))
+
+        tested = [[case[key] for key in paired] for case in cases]
         rows = AllPairs(
             [factors[key] for key in paired],
-            filter_func=lambda row: is_allowed(dict(zip(paired, row, strict=False))),
-            previously_tested=[[case[key] for key in paired] for case in cases],
+            filter_func=is_possible,
+            previously_tested=[*filter(is_possible, tested)],
         )
         cases += [base | dict(zip(paired, row, strict=True)) for row in rows]
     unusual = [(key, kind) for key in paired for kind in factors[key][1:]]
