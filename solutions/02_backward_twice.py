@@ -128,8 +128,8 @@ for name, make in (("a + 1", lambda: a + 1), ("a * 2", lambda: a * 2), ("a * a",
 # 3. Add the gradient of `d + e` to `x.grad`.
 # 4. Return `(d, e)`, with or without their history, the graph that computed them.
 #
-# After the call, neither `t` nor anything that `trunk` saved for backward may be in memory, including what it saved
-# on the path to its own parameters. `x.grad` must not require grad.
+# After the call, nothing that `trunk` saved for backward may be in memory, including what it saved on the path to
+# its own parameters. Don't store `t` either. `x.grad` must not require grad.
 #
 # The starter code raises an error in its second `backward()`. Fix it.
 #

@@ -268,12 +268,15 @@ class _Case:
             result = self._called(function, setup)
             listen(None)
             _put_modes_back()
-            held = scale.amounts(memory.held_for_good(), _tensors(result))
+            held = scale.amounts(memory.held_for_good())
         raised = result if _type(result) is Raised else None
         seen: dict[str, Any] = {"memory": held, "raised": raised, "side_effects": side_effects}
         if raised is None and self._plan["result"]:
             seen["result"] = snapped(result)
             _let_go(seen["result"])
+        returned = [_detach(tensor) for tensor in _tensors(result)]
+        del result  # whose graph may hold what a network returned
+        held["outputs left"] = scale.outputs_left(returned)
         return seen
 
     def _goes_back(self, *ways: str) -> bool:

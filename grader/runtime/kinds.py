@@ -322,17 +322,16 @@ class Scale(Recorder):
         if (storage := storage_of(out)) is not None:
             self._outputs.append(_ref(storage))
 
-    def amounts(self, left: int, returned: Iterable[Any]) -> dict[str, int]:
-        """What is compared with the reference, and what is left once the call is over.
-
-        Args:
-            left: the bytes that are held.
-            returned: the tensors of the result. An output that shares storage with one of them may live.
-        """
+    def outputs_left(self, returned: Iterable[Any]) -> int:
+        """How many outputs are alive, but for those that share storage with a tensor that was returned."""
+        _collect()
         outputs = [storage for ref in self._outputs if (storage := ref()) is not None]
         kept = {_id(storage_of(tensor)) for tensor in returned}
+        return sum(_id(storage) not in kept for storage in outputs)
+
+    def amounts(self, left: int) -> dict[str, int]:
+        """What is compared with the reference, and what is left once the call is over."""
         return {
-            "outputs left": sum(_id(storage) not in kept for storage in outputs),
             "left": left - self.before,
             "peak": self.peak,
             "forward": self.forward,
