@@ -275,7 +275,7 @@ def test_an_accepted_answer_can_be_edited(read):
 
 
 FORM = 'write {"name_of_the_answer": ('
-NOWHERE = "stands nowhere in the code of the reference of q1; nearest to it is"
+NOWHERE = "occurs nowhere in the code of the reference of q1; nearest to it is"
 #: What is written of an answer called `no`, and what is told of it; `of=` stands behind a bar.
 REFUSED_EDITS = {
     '("x + y", "y", "No.")': f"no: `x + y` {NOWHERE} `return x + x`",

@@ -183,4 +183,4 @@ def test_what_only_a_commit_says_is_shown(nights):
     assert result["handed_in"] == BEFORE.isoformat()
     assert result["seen"] > DUE.isoformat()
     page = (nights.klass.out / "report.html").read_text(encoding="utf-8")
-    assert "Only the commits of these say when they were submitted" in page
+    assert "in time only by the dates of their commits" in page

@@ -323,7 +323,7 @@ def test_a_name_that_is_no_account_stops_the_night(hub, workflow, roster):
     hub.push("teacher/course", spoilt)
     _, printed, status = hub.night(workflow)
     assert status == 1
-    assert "no names of accounts" in printed["Read the roster"]
+    assert "not account names" in printed["Read the roster"]
 
 
 def _run_alone(workflow, step, hub, server=""):

@@ -167,7 +167,7 @@ def contents(course: Course, stems: Sequence[str], wheel: Path) -> dict[str, byt
 
 def _solutions(course: Course, stem: str) -> bytes:
     """The answers of an assignment, each with the text that a student reads once the public check passes."""
-    template = _ENVIRONMENT.get_template("solutions.md")
+    template = _ENVIRONMENT.get_template("answers.md")
     return template.render(assignment=course.assignment(stem)).encode()
 
 
