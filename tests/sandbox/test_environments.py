@@ -217,7 +217,7 @@ def test_a_container_with_dockers_default_profile_gives_the_same_points(place, u
 def test_root_that_may_not_change_its_user_is_refused(place):
     """A container without CAP_SETUID cannot give a worker fewer rights than the grader's: it says so."""
     seen = run(place, "bound", before=["setpriv", "--bounding-set", "-setuid,-setgid"])
-    must_refuse(seen, "root", "ordinary user")
+    must_refuse(seen, "root", "unprivileged user")
 
 
 @pytest.mark.long
@@ -226,7 +226,7 @@ def test_a_container_with_one_user_is_refused(place):
     alone = ["unshare", "--user", "--map-root-user"]
     if subprocess.run([*alone, "true"], check=False, stderr=subprocess.DEVNULL).returncode:
         pytest.skip("user namespaces cannot be made here")
-    must_refuse(run(place, "alone", before=alone), "root", "ordinary user")
+    must_refuse(run(place, "alone", before=alone), "root", "unprivileged user")
 
 
 # No protection at all
