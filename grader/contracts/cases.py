@@ -424,7 +424,7 @@ class ContractObservation:
         """
         records = self._expected
         if isinstance(records, NoFacts):
-            raise CourseError(f"contract {self.contract} got no facts of the reference: {records.reason}")
+            raise CourseError(f"contract {self.contract} could not observe the reference: {records.reason}")
         if isinstance(records, RequestRaised):
             message = finding_without_facts(records).sentence
             raise CourseError(f"contract {self.contract} fails on the reference: {message}")
