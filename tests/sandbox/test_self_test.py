@@ -83,9 +83,9 @@ def test_what_is_missing_is_explained():
     """Without Landlock or root, in a small container, below a private home: what it means stands there."""
     whole = report()
     assert "version 7" in whole
-    assert "user of its own" in whole
+    assert "runs as a separate user" in whole
     assert "none is kept" in whole
     assert "grader/grading/executor.py" in report(name="sealed seccomp", landlock=0)
     assert "workers run as you (uid 1000)" in report(user="same", uid=1000)
-    assert "become nobody" in report(user="nobody")
-    assert "CAP_DAC_READ_SEARCH is kept" in report(kept="CAP_DAC_READ_SEARCH")
+    assert "run as the user nobody" in report(user="nobody")
+    assert "workers keep CAP_DAC_READ_SEARCH" in report(kept="CAP_DAC_READ_SEARCH")
