@@ -107,13 +107,12 @@ class Attack:
     def sources(self, course: Course, places: Mapping[str, str]) -> list[str]:
         """The code cells, solved as `SOLVED` says, with the attack in the place of one answer."""
         assignment = course.assignments[self.stem]
-        cells = {cell: [cell] for cell in assignment.reference}
-        for question in assignment.questions:
-            if question.id == self.question:
-                cells[question.answer] = [_filled(cell, places) for cell in self.cells]
-            elif question.id not in SOLVED[self.stem]:
-                cells[question.answer] = []
-        return [cell for kept in cells.values() for cell in kept]
+        replaced: dict[str, list[str]] = {
+            question.answer: [] for question in assignment.questions if question.id not in SOLVED[self.stem]
+        }
+        asked = next(question for question in assignment.questions if question.id == self.question)
+        replaced[asked.answer] = [_filled(cell, places) for cell in self.cells]
+        return [source for cell in assignment.reference for source in replaced.get(cell, [cell])]
 
 
 def read_attacks(paths: list[Path] | None = None) -> list[Attack]:
@@ -134,6 +133,8 @@ def read_attack(path: Path) -> Attack:
     top, *cells = _CELL.split(path.read_text(encoding="utf-8"))
     header = _read_header(path, top)
     stem, _, question = header.get("Question", "01_leaves q1").partition(" ")
+    if stem not in SOLVED or header.get("Keeps", "none") != "none":
+        raise MalformedAttackError(f"{path}: SOLVED has no {stem}, or Keeps is neither none nor left out")
     solved = tuple(other for other in SOLVED[stem] if other != question)
     attack = Attack(
         path=path.resolve(),
@@ -143,7 +144,7 @@ def read_attack(path: Path) -> Attack:
         through=header.get("Got through"),
         stem=stem,
         question=question,
-        keeps=() if header.get("Keeps") == "none" else solved,
+        keeps=() if "Keeps" in header else solved,
         flags=_listed(header.get("Flags", "")),
         student=_unescaped(header.get("Student", path.stem)),
         shows=_unescaped(header["Shows"]) if "Shows" in header else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from grader.contracts.cases import Case
+from grader.contracts.cases import MEMORY, Case
 
 _Variation = tuple[str, str]  # a factor and its level
 _FEW = 2  # variations that a message may name
@@ -69,7 +69,7 @@ def named_case(cases: Sequence[Case], failed: Mapping[int, object], number: int)
     case = cases[number]
     if case.is_typical or case.did_not_run:
         return ""
-    return case.declared.sentence(causes(cases, failed, number))
+    return case.declared.sentence(causes(cases, failed, number) - {MEMORY})
 
 
 def hint_of_cause(cases: Sequence[Case], failed: Mapping[int, object], number: int) -> str | None:

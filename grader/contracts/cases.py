@@ -56,14 +56,11 @@ class DeclaredCase:
     dtype: str = ""
 
     def sentence(self, factors: Collection[str] | None = None) -> str:
-        """``Where h is transposed and w is a leaf, called under no_grad()``; of some factors only.
-
-        Among some factors, that memory is measured is never named.
-        """
+        """``Where h is transposed and w is a leaf, called under no_grad()``; of some factors only."""
         of_things: dict[str, list[str]] = {}
         when = []
         for factor in self.variations:
-            if factors is None or (factor in factors and factor != MEMORY):
+            if factors is None or factor in factors:
                 if factor.startswith(("call.", "all.")):
                     when.append(self.phrases[factor])
                 else:

@@ -46,15 +46,15 @@ class Students:
             GraderError: it is nobody's, or may be that of several.
         """
         people = self._everybody.find(name, logins=[name])
-        told = terminal_text(name)
+        shown = terminal_text(name)
         if len(people) == 1:
             return people[0].student
         if people:
             several = " or ".join(terminal_text(person.student) for person in people)
-            raise GraderError(f"{told} may be several students: write {several}")
+            raise GraderError(f"{shown} may be several students: write {several}")
         unread = f" ({self.roster.about_unread})" if self.roster.unread else ""
         meant = terminal_text(did_you_mean(name, self._everybody.students))
-        raise GraderError(f"{told} is not a student of this class: {meant}{unread}")
+        raise GraderError(f"{shown} is not a student of this class: {meant}{unread}")
 
     def of_row(self, row: Row) -> str:
         """The student whom the row's column `student` means.

@@ -41,8 +41,8 @@ def test_a_part_of_the_answers_is_judged_as_they_say(stem, shared_zygote, monkey
     )
     questions = COURSE.assignments[stem].questions[COURSE.stems.index(stem) % 3 :: 3]
     examined = (doctor.examine(COURSE, [stem], jobs=2, question=q.id, seeds=ONE) for q in questions)
-    told = [complaint for reports in examined for report in reports for complaint in report.complaints]
-    assert [one for one in told if not any(words in one for words in of_others)] == []
+    complaints = [complaint for reports in examined for report in reports for complaint in report.complaints]
+    assert [one for one in complaints if not any(words in one for words in of_others)] == []
 
 
 @pytest.mark.long

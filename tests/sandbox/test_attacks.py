@@ -117,6 +117,8 @@ def test_every_attack_takes_a_question_that_exists():
         "# Tries: x.\n# Stopped by: wire\n",
         "# Tries: x.\n# Stopped by: wire\n# Stops: q1\n# %%\npass\n",
         "# Tries: x.\n# Stopped by: wire\n# Cost: dear\n# %%\npass\n",
+        "# Tries: x.\n# Stopped by: wire\n# Keeps: q1\n# %%\npass\n",
+        "# Tries: x.\n# Stopped by: wire\n# Question: 09_unknown q1\n# %%\npass\n",
         "# Tries: x.\n# Stopped by: process\n# %%\npass\n",
     ],
 )

@@ -367,8 +367,7 @@ def _not_taken(new: Entry, before: Entry | None, there: str | None, *, is_night:
         is_deleted = before is not None and before.sha256 == new.sha256
         return f"was not copied: you deleted {place}; {again}" if is_deleted else None
     if before is None or there != before.sha256:
-        somebodys = f"{place} was added or changed by hand, so it stays"
-        return f"was not copied: {somebodys}; move it away and {again}"
+        return f"was not copied: {place} was added or changed by hand, so it stays; move it away and {again}"
     is_older = not is_night and before.submitted > new.submitted
     return f"is older than {place}, which stays" if is_older else None
 
