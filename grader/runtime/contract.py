@@ -13,8 +13,6 @@ import gc
 import signal
 import types
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from functools import partial
 from itertools import pairwise, starmap
 from typing import Any
 
@@ -24,7 +22,6 @@ from . import gradients, identity, memory, perturbation, torch_objects, torch_st
 from .facts import Raised, Snap
 from .kinds import MAKERS, Recorder, Scale, Setup, listen, measures_memory, snapped, tensors_in
 from .opaque import opaque
-from .returned_none import Follower
 from .side_effects import SideEffects
 from .student_namespace import CallWatch
 
@@ -41,16 +38,14 @@ _Module, _Optimizer = torch.nn.Module, torch.optim.Optimizer
 _type, _id, _issubclass = type, identity, issubclass
 _MAX_DEPTH = 6
 _SECONDS = 2.0  # of processor time that a call may take: a busy machine is no student's fault
-_SECONDS_FOLLOWED = 2 * _SECONDS  # the same of a call that is traced at first, which took less without that
 _SECONDS_PERTURBED = 8.0  # the same of the reference while its results are perturbed, which takes its time
 _collect, _freeze = gc.collect, gc.freeze
 _set_handler, _SIGPROF = _signal.signal, signal.SIGPROF
 _set_timer, _ITIMER_PROF = signal.setitimer, signal.ITIMER_PROF
 
 
-def observe_cases(  # noqa: PLR0913, PLR0917 - two of the worker's own, and the four of a request
+def observe_cases(
     watch: CallWatch,
-    follower: Follower,
     student: Any,
     plan: dict[str, Any],
     functions: dict[str, Callable[..., Any]],
@@ -64,7 +59,6 @@ def observe_cases(  # noqa: PLR0913, PLR0917 - two of the worker's own, and the 
         plan: what ``Contract.plan`` makes outside: function, arguments, given, base, cases and settings.
         functions: those of the check file that the plan names.
         builders: the sources of kinds as functions, by ``maker.factor.kind``.
-        follower: it is given another call of the function in the first case, when all cases were observed.
     """
     facts: list[dict[str, Any]] = []
     remains: list[_Remains] = []
@@ -73,7 +67,6 @@ def observe_cases(  # noqa: PLR0913, PLR0917 - two of the worker's own, and the 
         # To count is to collect garbage: then what lives now need not be looked through again.
         _collect()
         _freeze()
-    first: Callable[[], None] | None = None
     sizes: dict[str, int] = {}  # of every second case, for allocators reuse memory by its shape
     for number, unusual in enumerate(plan["cases"]):
         levels = {**plan["base"], **unusual}
@@ -83,10 +76,7 @@ def observe_cases(  # noqa: PLR0913, PLR0917 - two of the worker's own, and the 
         gradients.begin_case(number, levels["call.arriving"])
         try:
             facts.append(case.observed())
-            if first is None and not measures_memory(unusual):
-                first = partial(case.call_again, follower, number)
         except _LateError:
-            first = None
             left = len(plan["cases"]) - len(facts) - 1
             facts += [{"stopped_after": _SECONDS}, *({"stopped_after": 0.0} for _ in range(left))]
             break
@@ -98,8 +88,6 @@ def observe_cases(  # noqa: PLR0913, PLR0917 - two of the worker's own, and the 
     are_others = any(_values([t]) != [value] for of_case in remains for t, value in of_case)
     if not is_told and (are_others or any(_leaf(leaf[0]) != leaf for leaf in leaves)):
         facts[0]["later_result"] = False
-    if first and plan["result"] and follower.wants(plan["function"]) and not perturbation.is_in_force():
-        first()
     return facts
 
 
@@ -119,10 +107,10 @@ def _raise_late(*_: object) -> None:
     raise _LateError
 
 
-def _called(function: Callable[..., Any], *args: Any, seconds: float = _SECONDS) -> Any:
+def _called(function: Callable[..., Any], *args: Any) -> Any:
     """What a call gives, or the error that it raised; _LateError where it takes too long."""
     _set_handler(_SIGPROF, _raise_late)
-    _set_timer(_ITIMER_PROF, _SECONDS_PERTURBED if perturbation.is_in_force() else seconds)
+    _set_timer(_ITIMER_PROF, _SECONDS_PERTURBED if perturbation.is_in_force() else _SECONDS)
     try:
         return function(*args)
     except _LateError:
@@ -221,25 +209,11 @@ class _Case:
         _let_go([facts.get(name) for name in ("result", "gradients", "earlier_gradients", "then")])
         return {name: fact for name, fact in facts.items() if not _is_ordinary(name, fact)}
 
-    def _called(self, function: Any, setup: Setup, seconds: float = _SECONDS) -> Any:
+    def _called(self, function: Any, setup: Setup) -> Any:
         """The result of the call, or the error that it raised; a class is watched while the call uses it."""
         if isinstance(function, type):
-            return _called(
-                self._watch.call, lambda: self._call(function, setup), setup.values(), seconds=seconds
-            )
-        return _called(self._call, function, setup, seconds=seconds)
-
-    def call_again(self, follower: Follower, number: int) -> None:
-        """Have the follower trace a call of the function in a setup of its own."""
-        gradients.begin_case(number, self._case["call.arriving"])
-        vocabulary.reseed(self._seed)
-        setup = self._setup({})
-        function = getattr(self._student, self._plan["function"])
-        self._switch()
-        with suppress(_LateError):
-            call = partial(self._called, function, setup, _SECONDS_FOLLOWED)
-            follower.follow(self._plan["function"], call)
-        _put_modes_back()
+            return _called(self._watch.call, lambda: self._call(function, setup), setup.values())
+        return _called(self._call, function, setup)
 
     def _with_memory(self, setup: Setup) -> dict[str, Any]:
         """The bytes that the process holds beyond what it held before the call, and what the call did."""

@@ -99,35 +99,19 @@ class Raised(Exact, frozen=True, eq=False):
         return self.where.rpartition(", line ")[0] or self.where
 
 
-NoneCause = Literal[
-    "",
-    "not a leaf",
-    "does not require grad",
-    "nothing retained",
-    "nothing stored",
-    "grad",
-    "backward",
-    "call",
-    "None",
-    "value",
-]
+NoneCause = Literal["", "grad", "backward", "call", "None", "value"]
 
 
 class ReturnedNone(Exact, frozen=True):
     """A function that returned nothing but None in every case of a contract; texts are a student's.
 
     Attributes:
-        ended: how another call of it ended: "without a value" (by no ``return``, or one without an
-            expression), "by a value", or empty where that was not observed.
+        ended: "without a value" if no ``return`` has an expression, "by a value" if a single one has and
+            ends the function, or empty if the source does not say.
         statement: the ``return`` with its expression, or the expression of a lambda.
         value: the expression that gave None: the one returned, or the one that a returned variable was given.
-        cause: why its value was None. "not a leaf", "does not require grad", "nothing retained" (not a leaf,
-            but it retains its gradient) and "nothing stored" (a leaf that requires grad) are said of the
-            tensor whose ``.grad`` was read, at that moment. "grad" is said of a ``.grad`` whose tensor is
-            not known, "backward" of a call of a method of that name, "call" of any other call, "None" of
-            that word, and "value" of everything else.
-        tensor: the expression of that tensor.
-        grad_fn: the class of the node that made it; empty where it is a leaf, or torch refuses to tell.
+        cause: the form of that expression: a ``.grad``, a call of a method ``backward``, any other call, the
+            word None, or another value.
     """
 
     function: Text
@@ -135,8 +119,6 @@ class ReturnedNone(Exact, frozen=True):
     statement: Text = ""
     value: Text = ""
     cause: NoneCause = ""
-    tensor: Text = ""
-    grad_fn: Text = ""
 
 
 @dataclass(frozen=True, slots=True)

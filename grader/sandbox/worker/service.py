@@ -24,13 +24,13 @@ from grader.runtime import (
     facts,
     kinds,
     reported,
+    returned_none,
     torch_state,
     vocabulary,
 )
 from grader.runtime.names import parse_stub
 from grader.runtime.opaque import hide_subclasses, opaque
 from grader.runtime.perturbation import Beginning, Perturbation
-from grader.runtime.returned_none import Follower
 from grader.runtime.student_namespace import CallWatch, StudentNamespace
 
 from . import ANSWER, NOTICES, PIPES, REQUEST
@@ -169,8 +169,7 @@ class Service:
         vocabulary.begin_request(seed)
         threads = torch_state.threads()
         watch = CallWatch()
-        follower = Follower(watch.has_value, self._notebook.names, self._notebook.sources)
-        words = self._words(code, watch, follower)
+        words = self._words(code, watch)
         if torch_state.restore_attributes():  # which cells, or another question's functions, left
             audit.notice("patched", "")
         student = StudentNamespace(self._notebook.names, watch)
@@ -185,16 +184,17 @@ class Service:
         patched += torch_state.restore_attributes()
         encoded = self._encode(value, raised)
         changed = ["threads"] if torch_state.threads() > threads else []  # all else was put back
-        return {**encoded, "changed": changed, "patched": patched, "none": follower.told()}
+        none = returned_none.reasons(watch.has_value, self._notebook.names, self._notebook.sources)
+        return {**encoded, "changed": changed, "patched": patched, "none": none}
 
     @staticmethod
-    def _words(code: str, watch: CallWatch, follower: Follower) -> dict[str, Any]:
+    def _words(code: str, watch: CallWatch) -> dict[str, Any]:
         """The code that was sent, defined again: nothing of an earlier request is left in it."""
         module = _Module("inside")
         words = vars(module)
         words.update(
             {**kinds.NAMES, **vocabulary.WORDS},
-            observe_cases=partial(contract.observe_cases, watch, follower),
+            observe_cases=partial(contract.observe_cases, watch),
             __opaque__=opaque,  # around every function that was sent (``sandbox/request_code.py``)
             __builtins__=dict(_builtins),
         )
