@@ -66,7 +66,7 @@ def remarks(checks: Sequence[tuple[str, float]]) -> list[str]:
         )
     if any(outcome in {"passed", "partly"} and not points for outcome, points in checks):
         sentences.append(
-            "A check that the starter code passes too, or that is about side effects, earns nothing while"
-            " another check fails."
+            "A check earns nothing while another check fails if the starter code passes it, or if it is about"
+            " side effects."
         )
     return sentences

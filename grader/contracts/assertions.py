@@ -14,11 +14,11 @@ from typing import Any
 
 from grader.contracts.cases import NOT_RECORDED, Case, NotApplicable, Observation, Rules, is_named
 from grader.contracts.comparison import assert_close, is_close
-from grader.contracts.diagnosis import beginning, finding_of, with_article
-from grader.contracts.finding import FailedCheckError, Finding, wrong
+from grader.contracts.diagnosis import UNCONFIRMED, beginning, finding_of, with_article
+from grader.contracts.finding import FailedCheckError, Finding, Kind, diagnosis_and_hint, wrong
 from grader.contracts.gradients import Explanation, assert_gradients
 from grader.contracts.observation import is_gradients
-from grader.contracts.side_effects import hint_of
+from grader.contracts.side_effects import hint_of, may_explain_others
 from grader.sandbox.facts import Raised, Tensor
 from grader.text import capital
 
@@ -290,8 +290,12 @@ def _assert_may_stay(rules: Rules, messages: _Messages, path_and_part: str) -> N
     """Fail where a part that the reference changes must change."""
     path, _, part = path_and_part.rpartition(":")
     if not is_named(path_and_part, rules.optional):
-        general = f"{path} must change, but its {part} is unchanged."
-        raise wrong(messages.of_change(path_and_part) or general, group=f"{path_and_part} stays")
+        text = messages.of_change(path_and_part)
+        if not text:
+            raise wrong(f"{path} must change, but its {part} is unchanged.", group=f"{path_and_part} stays")
+        diagnosis, hint = diagnosis_and_hint(text)
+        unchanged = f"{diagnosis.rstrip('.')} ({path}{'.grad' if part == 'grad' else ''}: it is unchanged)."
+        raise wrong(f"{unchanged}\n\n{hint or ''}", group=f"{path_and_part} stays")
 
 
 def _assert_becomes(  # noqa: PLR0913, PLR0917 - what is compared, and what is said of it
@@ -309,8 +313,10 @@ def _assert_becomes(  # noqa: PLR0913, PLR0917 - what is compared, and what is s
     if isinstance(right, Tensor) and right.value is None and expected.memory is not None:
         return  # of large tensors only the small ones are compared
     if isinstance(right, Tensor):
-        message = message or f"After your call {path}{'.grad' if part == 'grad' else ''} is wrong."
-        assert_close(value, right, message, full_precision=rules.full_precision)
+        named = f"{path}.grad" if part == "grad" else path
+        message = message or f"After your call {named} is wrong."
+        place = "" if named in message else named
+        assert_close(value, right, message, place=place, full_precision=rules.full_precision)
     elif value != right:
         raise wrong(message or f"After your call {path} is wrong ({part}). {sentence}", group=path_and_part)
 
@@ -521,7 +527,14 @@ def _assert_gradients_of_use(
             )
             raise wrong(message, group=f"{name} goes back")
         if "RuntimeError" not in error.types:
-            message = f"`backward()` on {name} raises {with_article(error.type)} instead of a RuntimeError."
+            if error.type == UNCONFIRMED:
+                why = (
+                    "an error, but not autograd's about a saved tensor that was changed. Autograd checks the"
+                )
+                why = f"{why} `_version` only of tensors that it saved itself."
+            else:
+                why = f"{with_article(error.type)} instead of a RuntimeError."
+            message = f"`backward()` on {name} raises {why}"
             raise wrong(message, group=f"{name} raises another")
         return
     assert_gradients(
@@ -599,7 +612,8 @@ def _changed(
         )
         if path_and_part not in expected.changes and not is_ignored and not is_mere:
             helps, takes_hint = hint_of(path_and_part, hint)
-            yield Finding("wrong", sentence, helps, takes_hint=takes_hint, group=path_and_part)
+            kind: Kind = "side effect" if may_explain_others(path_and_part) else "wrong"
+            yield Finding(kind, sentence, helps, takes_hint=takes_hint, group=path_and_part)
     if seen.earlier_result is not True and expected.earlier_result is True and seen.raised is None:
         message = "The next call changes what an earlier call returned."
         yield Finding("wrong", message, takes_hint=True, group="earlier result")

@@ -16,15 +16,16 @@ def case_to_report(cases: Sequence[Case], failed: Mapping[int, object]) -> int:
     """The number of the failed case with the fewest variations; a typical one comes first.
 
     If every case but the typical ones fails, an earlier call is the likeliest cause: then a case with another
-    call sequence is preferred.
+    call sequence is preferred. Otherwise the one whose variations the most failed cases have.
     """
     others = [number for number, case in enumerate(cases) if not case.is_typical]
     every_other_fails = bool(others) and failed.keys() == {*others}
 
-    def rank(number: int) -> tuple[bool, bool, int, bool]:
+    def rank(number: int) -> tuple[bool, bool, int, bool, int]:
         case = cases[number]
         is_other_call = every_other_fails and _SEQUENCE not in case.variations
-        return case.did_not_run, not case.is_typical, len(case.variations), is_other_call
+        alike = sum(case.variations.items() <= cases[n].variations.items() for n in failed)
+        return case.did_not_run, not case.is_typical, len(case.variations), is_other_call, -alike
 
     return min(failed, key=rank)
 
@@ -65,11 +66,20 @@ def _needed(cases: Sequence[Case], failed: Mapping[int, object], number: int) ->
 
 
 def named_case(cases: Sequence[Case], failed: Mapping[int, object], number: int) -> str:
-    """How a message about a failed case begins; empty where no variation may be named."""
+    """How a message about a failed case begins; empty for a typical case and for one that did not run.
+
+    It names the cause. If that does not explain every failure, or no cause is known, the case is an example;
+    without a cause, all its variations are named.
+    """
     case = cases[number]
     if case.is_typical or case.did_not_run:
         return ""
-    return case.declared.sentence(causes(cases, failed, number) - {MEMORY})
+    found = causes(cases, failed, number) - {MEMORY}
+    explains_all = found <= {factor for factor, _ in _in_every(cases, failed)}
+    if found and explains_all:
+        return case.declared.sentence(found)
+    sentence = case.declared.sentence(found or case.variations.keys() - {MEMORY})
+    return f"For example, {sentence[:1].lower()}{sentence[1:]}"
 
 
 def hint_of_cause(cases: Sequence[Case], failed: Mapping[int, object], number: int) -> str | None:

@@ -35,6 +35,7 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
     message: str,
     others: Mapping[str, Any] | None = None,
     *,
+    place: str = "",
     strict: bool = False,
     full_precision: bool = False,
 ) -> None:
@@ -54,6 +55,7 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
             or number of entries was seen, or values are nan, cut off, rounded, nearly right or in another
             order.
         others: facts that the student may have taken instead, as for ``how_it_differs``.
+        place: the path of the facts, if the message does not name it.
         strict: a tuple is not a list, and a dict has no other keys than the expected dict.
         full_precision: values of float64, and Python's numbers, agree to 1e-12 of each element, or within the
             measured sensitivity to rounding.
@@ -64,7 +66,7 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
         ValueError: the expected tensor is too large to be compared.
     """
     require_facts(others or {})
-    compared = _Comparison(others or {}, "", strict, full_precision)
+    compared = _Comparison(others or {}, place, strict, full_precision)
     difference = compared.difference(seen, expected)
     if difference is not None:
         raise FailedCheckError(_finding(message, difference))
@@ -144,6 +146,8 @@ class _Comparison:
             return self._another_type(seen, expected)
         for key, value in expected.items():
             inner = self._at(f"{self.place}[{key!r}]" if self.place else key, _siblings(expected, key))
+            if key not in seen and value is not None:
+                return Difference("it is missing", "missing", place=inner.place)
             if error := inner.difference(seen.get(key), value):
                 return error
         more = [key for key in seen if key not in expected] if self.strict else []
@@ -153,7 +157,7 @@ class _Comparison:
         if not isinstance(seen, list | tuple) or (self.strict and type(seen) is not type(expected)):
             return self._another_type(seen, expected)
         if len(seen) != len(expected):
-            return self._saying_all("entries", f"it has {entries(len(seen))}")
+            return self._saying_all("entries", f"it has {entries(len(seen))} instead of {len(expected)}")
         if all(map(is_number, [*seen, *expected])):
             return self._of_numbers(seen, expected)
         named = {f"entry {number}": value for number, value in enumerate(expected)}
@@ -184,9 +188,10 @@ class _Comparison:
             return self._another_type(seen, expected)
         if seen.shape != expected.shape:
             kind = difference_of(seen, expected, self.others)
-            return self._saying_all("shape", f"its shape is {seen.shape}{f', {kind.clause}' if kind else ''}")
+            more = f", {kind.clause}" if kind else ""
+            return self._saying_all("shape", f"its shape is {seen.shape} instead of {expected.shape}{more}")
         if seen.dtype != expected.dtype:
-            return self._saying_all("dtype", f"its dtype is {seen.dtype}")
+            return self._saying_all("dtype", f"its dtype is {seen.dtype} instead of {expected.dtype}")
         if expected.value is None:
             raise ValueError(
                 f"the expected tensor of shape {expected.shape} is too large to compare: make it smaller"

@@ -142,19 +142,24 @@ _NO_NAME = (
 )
 
 
+#: The class of an error in the words of torch's check of saved tensors that no saved tensor confirms.
+UNCONFIRMED = "UnconfirmedError"
+
+
 def diagnose(error: Raised) -> str:
     """One sentence on what an error means, with its class, its place and the start of its own text."""
     if "MemoryError" in error.types:
         return "your code used up the memory a notebook may have; does something grow without end?"
     needs_gpu = _needs_gpu(error)
     said = "" if needs_gpu else beginning(error.text)  # torch names parts of its own then
-    text = f"{printable(error.type)}: {said}".removesuffix(": ")
+    name = "an error with this text" if error.type == UNCONFIRMED else printable(error.type)
+    text = f"{name}: {said}".removesuffix(": ")
     if error.line:
         event = f"{_place(error)}: {quoted(error.line)} stopped with {text}"
     elif error.where:
         event = f"your code stopped in code {error.where}, with {text}"
     else:
-        event = f"what your code returned could not be used as the exercise says: {text}"
+        event = f"using your result as the task says stopped with {text}"
     if needs_gpu:
         return f"{event}. {_NO_GPU}"
     meaning = meaning_of(error)

@@ -334,7 +334,7 @@ def _cut_off(pair: Pair, _: Others) -> str | None:
     most = max(map(abs, pair.seen))
     if len(pair.wrong) < 2 or not all(abs(s) == most < abs(e) and s * e > 0 for s, e in pair.wrong):
         return None
-    return f"{_part(len(pair.wrong), pair)} cut off, all at the same size"
+    return f"{_part(len(pair.wrong), pair)} clipped to the same size"
 
 
 def _wrong_alike(pair: Pair, _: Others) -> str | None:

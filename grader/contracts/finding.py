@@ -10,12 +10,13 @@ from grader.sandbox.evidence import OUT_OF_TIME, Failure
 #: What there is to say of a check that did not pass:
 #:
 #: - ``wrong``: facts are not as they should be;
+#: - ``side effect``: the call changed a mode, a flag, values or a ``.grad`` that must be unchanged;
 #: - ``form``: what came back has another form, so that it cannot be judged;
 #: - ``raised``: ``attempt`` caught an error where none should be;
 #: - ``unobserved``: there are no facts, because the request stopped with an error, or by a `Failure`;
 #: - ``unanswered``: the function is missing, or still as it was handed out;
 #: - ``broken``: the check did not come to a verdict.
-Kind = Literal["wrong", "form", "raised", "unobserved", "unanswered", "broken"]
+Kind = Literal["wrong", "side effect", "form", "raised", "unobserved", "unanswered", "broken"]
 
 MAX_TEXT = 1_000  # characters of a message, and of a hint
 

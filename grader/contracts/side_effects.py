@@ -40,6 +40,14 @@ def hint_of(path_and_part: str, hint: str | None) -> tuple[str | None, bool]:
     return (None, False) if part in _SAY_ALL else (hint, True)
 
 
+_TRACES = {"hooks", "attributes", "class", "persistent", "retains_grad", "history", "is_leaf"}
+
+
+def may_explain_others(path_and_part: str) -> bool:
+    """Whether a change can explain other findings: one of a mode, a flag, values or a ``.grad``."""
+    return path_and_part.rpartition(":")[2] not in _TRACES
+
+
 #: A sentence about each mode of ``grader/runtime/torch_state.py`` that a function left changed.
 _MODES = {
     "grad mode": "Your function leaves gradients switched {now} for the whole program; they were {then}.",
@@ -48,6 +56,7 @@ _MODES = {
     "way of printing tensors": "Your function leaves the way in which torch prints tensors changed.",
     "recursion limit": "Your function leaves the recursion limit changed: it was {then} and is {now}.",
 }
+_ALIAS = " If the caller's code refers to the same .grad under another name, that changes too."
 _HELD = "an optimizer or a second name that held the old one still does."
 _ANY_MODE = "Your function leaves {name} changed for the whole program: it was {then} and is {now}."
 
@@ -110,7 +119,8 @@ def _tensor(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Itera
         held = f"The tensor that was {path}.grad before your call has other values now"
         of_grad = f"{held}: the caller may still hold it."
     if of_grad:
-        yield "grad" if old.requires_grad else "frozen grad", of_grad
+        frozen = "" if old.requires_grad else f" {path} does not require grad: leave its .grad alone."
+        yield ("frozen grad" if frozen else "grad"), f"{of_grad}{frozen}"
     yield from _hooks(path, then["hooks"], now["hooks"])
     yield from _attributes(path, then["attributes"], now["attributes"])
 
@@ -148,12 +158,12 @@ def _grad(path: str, old: Tensor | None, new: Tensor | None) -> str:
     if old is None and new is not None:
         return f"{path}.grad was None and is filled now: a backward reached {path}, or you filled it."
     if old is not None and new is None:
-        return f"{path}.grad was filled and is None now: it was cleared, or {path} was exchanged."
+        return f"{path}.grad was filled and is None now: your call cleared it, or replaced {path}."
     if old is not None and new is not None and (old.shape, old.dtype) != (new.shape, new.dtype):
         return f"{path}.grad has another shape or dtype now."
     if old is not None and new is not None and not _same_values(old, new):
         change = f"The values of {path}.grad were changed: a backward added to them, or you overwrote them."
-        return f"{change} (backward() adds in place, so a second name for the same .grad changes along.)"
+        return f"{change}{_ALIAS}"
     return ""
 
 

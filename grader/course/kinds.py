@@ -232,7 +232,10 @@ def optimizer(
     """
     factors = _levels("optimizer", "optimizer(...)", rule=rules, groups=groups, state=state, holds=holds)
     never: tuple[Never, ...] = ({"holds": ("holds some last",), "groups": ("one",)},)
-    return Kinds("optimizer", factors, {"of": list(of)}, {}, never, (), says)
+    words: dict[Any, str] = {
+        level: phrase_of("optimizer", "holds", level).format(last=of[-1]) for level in factors["holds"]
+    }
+    return Kinds("optimizer", factors, {"of": list(of)}, words, never, (), says)
 
 
 def inputs(width: str = "in", *, lists: Sequence[str] | None = None, says: str = "") -> Kinds:

@@ -122,7 +122,7 @@ MODULE = {
     ),
     "frozen": Factor(
         {
-            "no": Level(),
+            "no": Level("has no frozen parameter"),
             "one frozen": Level("has a frozen parameter", "parameters[1:2]"),
             "all frozen": Level("is frozen", "parameters"),
             "first frozen": Level("has a frozen first parameter", "parameters[:1]", on_request=True),
@@ -243,12 +243,14 @@ OPTIMIZER = {
     "holds": Factor(
         {
             "all": Level("", "last"),
-            "holds all": Level("holds all of it", "last", on_request=True),
-            "holds some": Level("holds some of it", "last[:1]", on_request=True),
-            "holds some last": Level("holds some of it, in its last group", "last[:1]", on_request=True),
-            "none": Level("holds nothing of it", "[]", on_request=True),
+            "holds all": Level("holds all parameters of {last}", "last", on_request=True),
+            "holds some": Level("holds some parameters of {last}", "last[:1]", on_request=True),
+            "holds some last": Level(
+                "holds some parameters of {last}, in its last group", "last[:1]", on_request=True
+            ),
+            "none": Level("holds no parameter of {last}", "[]", on_request=True),
         },
-        takes="last",
+        takes="last",  # the parameters of the last argument, whose name the phrases have
     ),
 }
 

@@ -309,10 +309,13 @@ def _finding(check: Check, failure: FailedCheck, folder: Path) -> Finding:
     found = error.finding if isinstance(error, FailedCheckError) else wrong(str(error)).finding
     group = f"{beginning} {found.group}".strip()
     hint = found.hint or (check.hint if found.takes_hint else None)
-    if found.of_values and failure.hint:
-        hint = failure.hint
+    if failure.case is not None:  # the author's hints are about mistakes that typical inputs show
+        is_general = found.of_values or found.kind == "side effect"
+        hint = failure.hint if found.of_values else None if is_general else found.hint
     entry = last_entry(error, folder)
-    if found.kind in {"wrong", "raised"} and entry is not None:  # at another statement it is another mistake
+    if (
+        found.kind in {"wrong", "side effect", "raised"} and entry is not None
+    ):  # at another statement it is another mistake
         group = f"{entry.tb_frame.f_code.co_name}+{statement_of(entry)}: {group}"
     return replace(found, hint=hint and hint[:MAX_TEXT], group=group, case=beginning or found.case)
 

@@ -232,11 +232,12 @@ def _gained(question: QuestionResult) -> str:
 
 
 def diagnoses_of(checks: Sequence[CheckResult], *, shows_diagnoses: bool = True) -> list[Diagnosis]:
-    """The failed checks of a question by their messages: the root cause first.
+    """The failed checks of a question by their messages, the likeliest cause of the others first.
 
-    Code that was stopped or stopped itself comes first, for it may be why other checks failed; then the
-    message of most checks. A check that was not reached has no cause of its own, and belongs to the first. A
-    check whose message gives the message of another as its reason failed because of that.
+    A check that fails for typical inputs comes before one that fails for others only. Among these come
+    first: code that stopped or was stopped, side effects that can change results, and the message of most
+    checks. A check that was not reached belongs to the first. A check whose message gives the message of
+    another as its reason failed because of that.
     """
     failed = [check for check in checks if check.outcome != "passed"]
     if not shows_diagnoses:  # what failed together would tell of them
@@ -253,7 +254,15 @@ def diagnoses_of(checks: Sequence[CheckResult], *, shows_diagnoses: bool = True)
             by_message[said].same.append(check)
         else:
             by_message[check.message or check.id] = Diagnosis(check)
-    diagnoses = sorted(by_message.values(), key=lambda d: (not d.check.stopped, -len(d.same)))
+    diagnoses = sorted(
+        by_message.values(),
+        key=lambda d: (
+            d.check.outcome == "partly",
+            not d.check.stopped,
+            d.check.kind != "side effect",
+            -len(d.same),
+        ),
+    )
     if diagnoses:
         diagnoses[0].follows = unreached
         return diagnoses

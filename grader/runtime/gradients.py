@@ -33,11 +33,8 @@ _COTANGENTS: dict[str, Callable[[Any], Any]] = {
 _kind = ["typical"]
 
 
-class UnexplainedError(Exception):
-    """Somebody raised an error in torch's words: no saved tensor was freed or overwritten, as it says."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(f"not torch, but a hook says: {text}")
+class UnconfirmedError(Exception):
+    """An error in the words of torch's check of saved tensors, although no saved tensor failed that check."""
 
 
 def begin_request(seed: int) -> None:
@@ -101,7 +98,7 @@ def _back(output: Any, leaves: dict[str, Any], frozen: set[str], by: str) -> Any
         arrived = ways[by](output, tuple(asked.values()), handed) if asked else ()
     except Exception as error:
         text = errors.error_text(error)
-        return Raised(error if explains(output, text) else UnexplainedError(text))
+        return Raised(error if explains(output, text) else UnconfirmedError(text))
     _overwritten[0] = _overwritten[0] or not _equal(cotangent, handed)
     return {**none, **dict(zip(asked, arrived, strict=True))}
 

@@ -267,9 +267,17 @@ FOUND = [
         [1.0, 2.0],
         "They differ (part [1]): in f (code cell 2): `g(x)` stopped with ValueError: no.",
     ),
-    (tensor(1.0, 2.0), tensor(1.0), "They differ (its shape is (2,))."),
-    (tensor(1.0, shape=()), tensor(1.0), "They differ (its shape is (), its values are right)."),
-    (tensor(1.0, dtype="torch.float64"), tensor(1.0), "They differ (its dtype is torch.float64)."),
+    (tensor(1.0, 2.0), tensor(1.0), "They differ (its shape is (2,) instead of (1,))."),
+    (
+        tensor(1.0, shape=()),
+        tensor(1.0),
+        "They differ (its shape is () instead of (1,), its values are right).",
+    ),
+    (
+        tensor(1.0, dtype="torch.float64"),
+        tensor(1.0),
+        "They differ (its dtype is torch.float64 instead of torch.float32).",
+    ),
     (replace(tensor(1.0), value=None), tensor(1.0), "They differ (its values cannot be read)."),
     (tensor(2.0), tensor(1.0), "They differ (it is 2 times what it should be)."),
     (tensor(1e-310), tensor(1.0), "They differ."),
@@ -282,8 +290,8 @@ FOUND = [
     (1, [1], "They differ (it is an int, not a list)."),
     ({}, [1], "They differ (it is a dict, not a list)."),
     (tensor(1.0), [1], "They differ (it is a tensor, not a list)."),
-    ([], [1], "They differ (it has 0 entries)."),
-    ((1, 1), [1], "They differ (it has 2 entries)."),
+    ([], [1], "They differ (it has 0 entries instead of 1)."),
+    ((1, 1), [1], "They differ (it has 2 entries instead of 1)."),
     ([1, 2.7], [1, 1], "They differ (1 of its 2 entries is wrong)."),
     ([2, 2], [1, 1], "They differ (it is 2 times what it should be)."),
     (
@@ -293,7 +301,7 @@ FOUND = [
     ),
     ([tensor(5.0), tensor(5.0)], [tensor(3.0), tensor(5.0)], "They differ (part [0])."),
     ([1], {"a": 1}, "They differ (it is a list, not a dict)."),
-    ({}, {"a": 1}, "They differ (a: it is None, not an int)."),
+    ({}, {"a": 1}, "They differ (a: it is missing)."),
     ({"a": 2.7}, {"a": 1}, "They differ (a)."),
     ({"a": 5, "b": 5}, {"a": 3, "b": 5}, "They differ (a: it is what b should be)."),
     ({"a": [{"b": 2}]}, {"a": [{"b": 1}]}, "They differ (a[0]['b']: it is 2 times what it should be)."),
@@ -314,13 +322,10 @@ def test_a_none_is_told_once():
 SECRETS = [
     (tensor(1.0), tensor(77.25)),
     (tensor(1.0), tensor(77.25, 77.25, 77.25)),
-    (tensor(1.0), tensor(77.25, dtype="torch.float77")),
-    (tensor(1.0), tensor(1.0, shape=(77, 1))),
     (1.0, tensor(77.25)),
     (1.0, 77.25),
     (None, 77),
     ([1], [77]),
-    ([1], [77] * 77),
     ({"a": 1}, {"a": 77}),
     (3, [tensor(77.25)]),
 ]
@@ -328,7 +333,7 @@ SECRETS = [
 
 @pytest.mark.parametrize(("seen", "expected"), SECRETS)
 def test_a_diagnosis_never_contains_what_was_expected(seen, expected):
-    """Neither a value, a length, a shape nor a dtype of the reference is told, and no repr of anything."""
+    """Shapes, dtypes and lengths of the reference are shown, but no value of it, and no repr of anything."""
     told = differ(seen, expected)
     assert "77" not in told
     assert "Tensor(" not in told

@@ -610,14 +610,18 @@ def only_where(condition, then):
     ("answer", "beginning"),
     [
         (only_where("x.dtype == torch.float64", "3 * x"), "With float64"),
-        (only_where("not x.is_contiguous()", "3 * x"), "Where x is transposed"),
+        (only_where("not x.is_contiguous()", "3 * x"), "For example, where x is not contiguous"),
         (only_where("x.requires_grad and x.is_leaf", "3 * x"), "Where x is a leaf that requires grad"),
         (only_where("not torch.is_grad_enabled()", "3 * x"), "Called under no_grad()"),
-        (only_where("not x.requires_grad and len(x) == 1", "3 * x"), ""),
+        (
+            only_where("not x.requires_grad and len(x) == 1", "3 * x"),
+            "For example, where x has one row and is a tensor that doesn't require grad and is transposed,"
+            " with float64, in a second call, with other numbers",
+        ),
     ],
 )
 def test_the_variations_that_are_the_cause_are_named(judge, answer, beginning):
-    """A single variation that explains every failure is named; none if the only failed case has three."""
+    """A single variation that explains every failure is named; otherwise the failed case is an example."""
     failed = failure(assert_same_values, judge("a value", answer=answer))
     assert failed.beginning == beginning
     assert failed.case is not None

@@ -226,7 +226,7 @@ def test_versions_may_be_missing():
         (error("{x} {0}", "KeyError"), "your code stopped in code cell 3, line 5, with KeyError: {x} {0}."),
         (
             error("index 3", "IndexError", where=""),
-            "what your code returned could not be used as the exercise says: IndexError: index 3.",
+            "using your result as the task says stopped with IndexError: index 3.",
         ),
     ],
 )

@@ -51,7 +51,7 @@ KINDS = [
     ([E[0]] * 6, EXPECTED, "all its entries are the same number"),
     ([0.5] * 6, EXPECTED, "all its entries are the same number"),
     ([*E[:3], *E[:3]], EXPECTED, "all its rows are the same"),
-    ([max(-1.0, min(e, 1.0)) for e in E], EXPECTED, "4 of its 6 entries are cut off, all at the same size"),
+    ([max(-1.0, min(e, 1.0)) for e in E], EXPECTED, "4 of its 6 entries are clipped to the same size"),
     ([E[0], 0.0, *E[2:]], EXPECTED, "1 of its 6 entries is 0, and should not be"),
     ([*E[:2], 9.0, E[3], 8.0, E[5]], EXPECTED, "2 of its 6 entries are wrong"),
     ([abs(e) for e in E], EXPECTED, "2 of its 6 entries are of the wrong sign"),
@@ -154,5 +154,7 @@ def test_of_several_entries_one_may_be_taken_for_another():
     with pytest.raises(AssertionError, match=r"^Wrong \(part \[0\]: it is what entry 1 should be\)\.$"):
         assert_close([LAST, LAST], [EXPECTED, LAST], "Wrong.")
     small = tensor([1.0, 2.0], 1, 2)
-    with pytest.raises(AssertionError, match=r"its shape is \(1, 2\), it is what second should be"):
+    with pytest.raises(
+        AssertionError, match=r"its shape is \(1, 2\) instead of \(2, 3\), it is what second should be"
+    ):
         assert_close({"first": small, "second": small}, {"first": EXPECTED, "second": small}, "Wrong.")

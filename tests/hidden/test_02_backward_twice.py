@@ -123,7 +123,7 @@ backward_both = contract(
             words={
                 "a function": "comes of a function that is no module",
                 "a number": "has no dimensions",
-                "gains": "is multiplied by gains, which are computed from a parameter alone",
+                "gains": "has a second factor, which is computed from a parameter alone",
             },
         ),
     },

@@ -721,9 +721,13 @@ batches_go = contract(
 @points(3)
 def test_statistic_and_gradients(Center):
     """Outputs, their gradients and `running` are correct."""
+    new = Center.seen.entry()["running of a new module"]
+    assert new is not None, (
+        "`running` is not a buffer: `named_buffers()` does not list it. Is it a parameter or an attribute?"
+    )
     assert_same_values(
         Center,
-        "An output, or `running` after a forward, is wrong.\n\nPrint what you store and what you subtract "
+        "An output, or `running`, is wrong.\n\nPrint what you store and what you subtract "
         "in each mode. In eval mode, `running` must be unchanged.",
     )
     assert_same_gradients(

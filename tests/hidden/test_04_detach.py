@@ -567,6 +567,11 @@ def test_loss_is_connected(td_loss):
 @points(2)
 def test_only_the_prediction_is_taught(td_loss):
     """The loss backpropagates through the prediction only."""
+    assert_same_values(
+        td_loss,
+        "The loss is not the mean of `(prediction - target)**2`.\n\nPrint the prediction and the target of "
+        "one sample, and the shapes of all tensors.",
+    )
     assert_same_gradients(
         td_loss,
         "the loss",
@@ -575,11 +580,6 @@ def test_only_the_prediction_is_taught(td_loss):
             "wrong": "\n\nIf both networks share parameters, autograd must not record their use in the "
             "target.",
         },
-    )  # first, since eval() for a cut also changes values
-    assert_same_values(
-        td_loss,
-        "The loss is not the mean of `(prediction - target)**2`.\n\nPrint the prediction and the target of "
-        "one sample, and the shapes of all tensors.",
     )
 
 

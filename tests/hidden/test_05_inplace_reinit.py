@@ -58,8 +58,8 @@ def test_w_is_the_same_leaf(reinit_):
     `.data` and `detach()` hide a write from autograd. `no_grad()` does not.
     """
     w, expected = reinit_.seen.tensor(), reinit_.expected.tensor()
-    assert w.is_leaf or not expected.is_leaf, f"`w` is not a leaf any more: {w.grad_fn} produced it."
-    assert w.requires_grad or not expected.requires_grad, "`w` does not require grad any more."
+    assert w.is_leaf or not expected.is_leaf, f"The returned tensor is not a leaf: {w.grad_fn} produced it."
+    assert w.requires_grad or not expected.requires_grad, "The returned tensor does not require grad."
     before, after = reinit_.seen.before("w").version, reinit_.seen.after("w").version
     counted = reinit_.expected.before("w").version != reinit_.expected.after("w").version
     assert before != after or not counted, "`w._version` did not change: backward cannot notice your write."

@@ -352,7 +352,6 @@ def of_each_parameter(setup, result):
         p.grad = torch.ones_like(p)
     opt.step()
     return {
-        "after a step": {name: p.detach().clone() for name, p in named},
         "held": {name: len(groups) for name, groups in held.items()},
         "rates": {name: [group.get("lr") for group in groups] for name, groups in held.items()},
         "options": {
@@ -361,6 +360,7 @@ def of_each_parameter(setup, result):
         },
         "those of all": {key: value for key, value in first.items() if isinstance(value, float | tuple)},
         "memory": memory,
+        "after a step": {name: p.detach().clone() for name, p in named},
         "after another call": all(setup.remembered.get("same groups", [])),
     }
 
@@ -433,11 +433,11 @@ def test_layer_is_held_with_its_rate(unfreeze):
         then={
             "held": "`opt` does not hold each parameter exactly once, so `opt.step()` does not update each "
             "one once.\n\nCompare the ids of the layer's parameters with those in `opt.param_groups`.",
-            "after a step": "After one step of `opt`, the parameters have wrong values.",
             "rates": "A parameter has the wrong learning rate in `opt`.",
             "options": "A parameter has different options in `opt` than the other parameters.",
             "those of all": "Your call changed the options of `opt`.",
             "memory": "The optimizer state of a parameter, such as its momentum, has changed.",
+            "after a step": "After one step of `opt`, the parameters have wrong values.",
             "after another call": "A second call with the same arguments changes the groups of `opt`.",
         },
     )
