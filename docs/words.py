@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import grader
+from grader.contracts.cases import Observation, SeenCall
 from grader.course.kinds import Kinds
+from grader.course.levels import FACTORS
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "authoring.md"
@@ -72,13 +74,32 @@ def words_of_a_contract() -> Iterator[tuple[str, str]]:
         first, _, _ = (inspect.getdoc(word) or "").partition("\n\n")
         text = " ".join(first.split()).removesuffix(".").replace("``", "`")
         factors = "; ".join(
-            f"*{factor}*: {', '.join(map(str, kinds))}"
+            f"*{factor}*: {', '.join(map(str, kinds))}{_on_request(made, factor)}"
             for factor, kinds in made.factors.items()
             if factor not in {"shape", "value"}
         )
         yield f"`{name}({', '.join(_arguments(word))})`", f"{text}{f'. {factors}' if factors else ''}"
     own, _, _ = (inspect.getdoc(grader.own) or "").partition("\n\n")
     yield f"`own({', '.join(_arguments(grader.own))})`", own.removesuffix(".").replace("``", "`")
+
+
+def _on_request(made: Kinds, factor: str) -> str:
+    """Return the levels of a factor that a contract has only if its author names them."""
+    levels = FACTORS[made.maker][factor].levels if factor in FACTORS[made.maker] else {}
+    more = [name for name, level in levels.items() if level.on_request and name not in made.factors[factor]]
+    return f" (also {', '.join(more)})" if more else ""
+
+
+def words_of_a_call() -> Iterator[tuple[str, str]]:
+    """yield what a check reads of `case.seen` and `case.expected`: accessors, then recorded fields."""
+    for name, member in vars(SeenCall).items():
+        if not name.startswith("_") and (isinstance(member, property) or inspect.isfunction(member)):
+            first, _, _ = (inspect.getdoc(member) or "").partition("\n\n")
+            usage = "" if isinstance(member, property) else f"({', '.join(list(_arguments(member))[1:])})"
+            yield f"`{name}{usage}`", " ".join(first.split()).removesuffix(".").replace("``", "`")
+    attributes = (inspect.getdoc(Observation) or "").partition("Attributes:\n")[2]
+    for name, text in re.findall(r"^    (\w+): ((?:.|\n {8})+)", attributes, re.MULTILINE):
+        yield f"`observed.{name}`", " ".join(text.split()).removesuffix(".").replace("``", "`")
 
 
 def _arguments(word: object) -> Iterator[str]:
@@ -97,6 +118,7 @@ def with_tables(page: str) -> str:
     tables = {
         "words of `grader.inside`": ("returns", words_inside(STUB.read_text(encoding="utf-8"))),
         "words of a contract": ("declares", words_of_a_contract()),
+        "words of `case.seen` and `case.expected`": ("is", words_of_a_call()),
         "words of `grader`": ("does", words_outside()),
     }
     for title, (column, rows) in tables.items():

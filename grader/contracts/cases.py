@@ -431,6 +431,8 @@ class ContractObservation:
                 " the reference: grade again"
             )
         for case, record in zip(self._declared, records, strict=True):
+            if unknown := record.keys() - {*_FIELDS}:
+                raise CourseError(f"Observation has no field {min(unknown)!r}, but the worker records it")
             if isinstance(record.get("raised"), Raised) and not case.may_raise:
                 found = finding_of(record["raised"], "raised").sentence
                 raise CourseError(

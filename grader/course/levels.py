@@ -18,7 +18,8 @@ class Level:
 
     Attributes:
         phrase: what follows the argument's name; empty for a level that goes without saying.
-        source: the expression that builds it.
+        source: the expression that builds it; a level without one is built by the code of its maker in
+            ``grader/runtime/kinds.py``.
         on_request: contracts have it only if their author names it.
     """
 
@@ -39,6 +40,13 @@ class Factor:
     levels: Mapping[str, Level]
     takes: str = ""
     shows_first: bool = False
+
+    def __post_init__(self) -> None:
+        ignored = [name for name, level in self.levels.items() if level.source and not self.takes]
+        if ignored:
+            raise ValueError(
+                f"the sources of {', '.join(ignored)} need `takes`: without it nothing runs them"
+            )
 
     @property
     def defaults(self) -> tuple[str, ...]:

@@ -340,7 +340,7 @@ def _let_go(fact: Any) -> None:
 
 
 def _is_ordinary(name: str, fact: Any) -> bool:
-    """Whether a fact is as in most cases, so that it need not be told (``ORDINARY_FACTS`` outside)."""
+    """Whether a field is at its default, and not sent; ``_USUAL`` in ``contracts/cases.py`` must agree."""
     match name:
         case "raised" | "recorded" | "mistakes":
             return fact is None

@@ -188,6 +188,10 @@ def _around(tensor: Any, how: str) -> Any:
     return torch.empty(0, dtype=tensor.dtype).set_(storage, *places)
 
 
+_LAYOUTS = {"contiguous", "transposed", "gaps", "part", "expanded"}
+_ROLES = {"computed", "leaf", "plain", "saved"}
+
+
 def make_tensor(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) -> Any:
     """A tensor: shape, values, dtype, role, layout and ``.grad``."""
     plain = setup.numbers("tensor", kind, setup.shape(kind("shape")))
@@ -195,6 +199,8 @@ def make_tensor(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) ->
     if plain.dtype is _double:
         plain = plain.to(dtype)
     how, role = kind("layout"), kind("role")
+    if how not in _LAYOUTS or role not in _ROLES:
+        raise ValueError(f"make_tensor builds no tensor with the layout {how!r} and the role {role!r}")
     if role not in {"plain", "leaf"}:
         is_alike = how == "transposed"  # an operation keeps such a layout of what goes in
         start = laid_out(plain, how) if is_alike else plain.clone(memory_format=torch.contiguous_format)
@@ -654,7 +660,7 @@ def make_pairs(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) -> 
     if kind("fault") == "shape":
         pairs[-1] = (_randn(n, inputs + 1, dtype=setup.dtype), pairs[-1][1])
     elif kind("fault") != "none":
-        place, number = (0, math.inf) if kind("fault") == "own" else (-1, -math.inf)
+        place, number = {"own": (0, math.inf), "interrupt": (-1, -math.inf)}[kind("fault")]
         pairs[place][0][0, 0] = number
     pairs[0][0].requires_grad_(kind("xs") == "requires grad")
     return pairs

@@ -615,8 +615,10 @@ def only_where(condition, then):
         (only_where("not torch.is_grad_enabled()", "3 * x"), "Called under no_grad()"),
         (
             only_where("not x.requires_grad and len(x) == 1", "3 * x"),
-            "For example, where x has one row and is a tensor that doesn't require grad and is transposed,"
-            " with float64, in a second call, with other numbers",
+            (
+                "For example, where x has one row and is a tensor that doesn't require grad and is"
+                " transposed, with float64, in a second call, with other numbers"
+            ),
         ),
     ],
 )

@@ -157,3 +157,9 @@ def test_another_number_of_cases_of_the_reference_asks_for_another_run():
     """A contract whose cases changed since cannot be judged by what was observed then."""
     with pytest.raises(CourseError, match="has 1 cases, and others were observed"):
         _ = observation([{}], [{}, {}]).cases
+
+
+def test_a_record_without_a_field_is_refused():
+    """What a worker records of the reference under a name that no check can read is the course's mistake."""
+    with pytest.raises(CourseError, match="no field 'nodse'"):
+        _ = observation([{}], [{"nodse": 3}]).cases
