@@ -91,7 +91,7 @@ def _on_request(made: Kinds, factor: str) -> str:
 
 
 def words_of_a_call() -> Iterator[tuple[str, str]]:
-    """yield what a check reads of `case.seen` and `case.expected`: accessors, then recorded fields."""
+    """Yield what a check reads of `case.seen` and `case.expected`: accessors, then recorded fields."""
     for name, member in vars(SeenCall).items():
         if not name.startswith("_") and (isinstance(member, property) or inspect.isfunction(member)):
             first, _, _ = (inspect.getdoc(member) or "").partition("\n\n")
