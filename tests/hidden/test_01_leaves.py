@@ -433,8 +433,12 @@ def test_gradients_of_activations(activation_grads):
         "itself, or a tensor computed from it? Does it ask the output to retain its gradient before "
         "`backward()`? If you define hooks in a loop, which name does each hook see when it runs? Does a "
         "hook return something that replaces the output?",
-        then="After your call the model, or one of the caller's hooks, behaves differently.\n\nDoes the "
-        "caller's handle still remove the caller's hook?",
+        then={
+            "the output": "After your call the model computes something else.",
+            "with the hook": "After your call the caller's hook doesn't run, or does something else.",
+            "once its handle removed it": "After your call, `handle.remove()` of the caller's handle doesn't "
+            "remove the caller's hook.",
+        },
     )
 
 

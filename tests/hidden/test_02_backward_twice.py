@@ -448,9 +448,9 @@ def test_loss_of_a_constant(ContentLoss):
     assert_same_values(
         ContentLoss,
         "After the second forward, `loss`, the result or the number of trainable parameters is wrong.\n\n"
-        "`loss` must be `mse_loss(input * weight, target * weight)`, with the values that `target` had "
-        "when the module was made, and `forward` must return its input. Does your constant have its own "
-        "storage?",
+        "Every `forward` must compute a new `loss`, `mse_loss(input * weight, target * weight)`, with the "
+        "values that `target` had when the module was made, and return its input. Does your constant have "
+        "its own storage?",
         changes={
             "image:grad": "After `loss.backward()`, `image.grad` is wrong.\n\nHow many backward passes "
             "accumulate there?"
