@@ -295,7 +295,10 @@ def _assert_may_stay(rules: Rules, messages: _Messages, path_and_part: str) -> N
             raise wrong(f"{path} must change, but its {part} is unchanged.", group=f"{path_and_part} stays")
         diagnosis, hint = diagnosis_and_hint(text)
         unchanged = f"{diagnosis.rstrip('.')} ({path}{'.grad' if part == 'grad' else ''}: it is unchanged)."
-        raise wrong(f"{unchanged}\n\n{hint or ''}", group=f"{path_and_part} stays")
+        group = f"{path_and_part} stays"
+        raise FailedCheckError(
+            Finding("wrong", unchanged, hint, takes_hint=True, group=group, of_values=True)
+        )
 
 
 def _assert_becomes(  # noqa: PLR0913, PLR0917 - what is compared, and what is said of it

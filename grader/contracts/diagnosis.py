@@ -152,7 +152,7 @@ def diagnose(error: Raised) -> str:
         return "your code used up the memory a notebook may have; does something grow without end?"
     needs_gpu = _needs_gpu(error)
     said = "" if needs_gpu else beginning(error.text)  # torch names parts of its own then
-    name = "an error with this text" if error.type == UNCONFIRMED else printable(error.type)
+    name = "an error" if error.type == UNCONFIRMED else printable(error.type)
     text = f"{name}: {said}".removesuffix(": ")
     if error.line:
         event = f"{_place(error)}: {quoted(error.line)} stopped with {text}"
