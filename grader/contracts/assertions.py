@@ -530,14 +530,13 @@ def _assert_gradients_of_use(
             )
             raise wrong(message, group=f"{name} goes back")
         if "RuntimeError" not in error.types:
+            raised = f"{with_article(error.type)} instead of a RuntimeError."
             if error.type == UNCONFIRMED:
-                why = (
-                    "an error, but not autograd's about a saved tensor that was changed. Autograd checks the"
+                raised = (
+                    "an error, but not the one about a saved tensor that was changed. Autograd checks"
+                    " `_version` only of tensors that it saved itself."
                 )
-                why = f"{why} `_version` only of tensors that it saved itself."
-            else:
-                why = f"{with_article(error.type)} instead of a RuntimeError."
-            message = f"`backward()` on {name} raises {why}"
+            message = f"`backward()` on {name} raises {raised}"
             raise wrong(message, group=f"{name} raises another")
         return
     assert_gradients(
