@@ -297,7 +297,7 @@ def _asked(notebook: StudentNotebook, name: str) -> Question:
     with suppress(GraderError):
         return notebook.question(wanted)
     ids = [question.id for question in notebook.questions if question.id != END_TASK]
-    end = " and an end task" if len(ids) < len(notebook.questions) else ""
+    end = " and a bonus task" if len(ids) < len(notebook.questions) else ""
     known = f"this notebook has {ids[0]} to {ids[-1]}{end}"
     if not wanted:
         raise GraderError(f'Name a question, as in grader.check("{ids[0]}"): {known}.')

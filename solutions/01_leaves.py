@@ -118,7 +118,7 @@ print(scaled.is_leaf, scaled.grad_fn)  # False <MulBackward0 ...>, because the h
 # 3. Return the product as a leaf that requires grad.
 #
 # The weight must be trainable for any number of steps. Every call must return a new weight with these values and
-# its own storage, even under `no_grad()`, and even if an earlier weight was overwritten.
+# its own storage. This also holds under `no_grad()`, and after the caller has overwritten an earlier weight.
 #
 # The starter code returns a non-leaf: `torch.optim.SGD([w])` raises `ValueError: can't optimize a non-leaf Tensor`.
 # Fix it.
@@ -248,8 +248,9 @@ print(point.grad, layer.weight.grad)  # None None, because the gradient was retu
 #
 # The starter code returns `None`. Fix it.
 #
-# **No side effects.** Leave `img`, the model and every parameter's `.grad` unchanged. The tensors in `.grad` must
-# keep their values, too: the caller may hold them under other names. Don't cache: weights may change between calls.
+# **No side effects.** Leave `img`, the model and every parameter's `.grad` unchanged. The tensors that are in
+# `.grad` before the call must keep their values: the caller may hold other references to them. Don't cache: weights
+# may change between calls.
 #
 # **Example.** If `model` is an `nn.Linear(3, 1)` with the weight `[[1., 2., 3.]]`, the result is `[[1., 2., 3.]]`
 # for every `img` of length 3.
@@ -349,13 +350,13 @@ c = a * 3
 c.register_hook(lambda gradient: print("backward passes c with", gradient))
 (c**2).sum().backward()
 print(a.grad)  # tensor([18., 36.]), because what passed c was multiplied by 3 and stored in the leaf
-print(c.grad)  # None, because c is not a leaf; read the UserWarning once in full, it is a good one
+print(c.grad)  # None, because c is not a leaf; the UserWarning explains why, so read it once in full
 
 # %% [markdown] tags=["claim S3.7", "claim S3.8", "claim S3.16", "claim S3.22"]
-# To keep such a gradient, ask for it, and ask in time.
-# [`c.retain_grad()`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.retain_grad.html) does so. It is a
-# method: without its parentheses the line does nothing, and raises no error. Call it before `backward()`. If you
-# call it afterwards, `c.grad` stays `None`, and even the warning disappears. And it does not make `c` a leaf.
+# To keep such a gradient, call
+# [`c.retain_grad()`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.retain_grad.html) before
+# `backward()`. It is a method: without the parentheses, the line does nothing and raises no error. If you call it
+# after `backward()`, `c.grad` stays `None`, and even the warning disappears. And it does not make `c` a leaf.
 
 # %%
 c = a * 3
@@ -782,7 +783,7 @@ xray(product=product, p=p, w=w, q=q)
 #
 # 1. Add the sum of `w[i]` times the gradient of `losses[i]` to the `.grad` of the parameters behind `losses`.
 # 2. Treat the weights as constants: no gradient may flow through `w`. (`w` may be computed from the same
-#    parameters, but in another graph.)
+#    parameters, in a separate graph.)
 # 3. Afterwards the graph of `losses` must be freed, as after any `backward()`. The graph of `w` must not be freed:
 #    the caller may still backpropagate through it.
 #
@@ -856,7 +857,7 @@ def test_weighted_gradient(weighted_backward):
 # treats `v` as a constant. Next trap: a second `backward()` of the same losses. The next notebook begins with it.
 
 # %% [markdown]
-# ## End task · Train the temperature, too
+# ## Bonus task · Train the temperature, too
 #
 # A classifier is often too confident. Dividing its logits by a *temperature* above 1 makes its predictions less
 # extreme. Here you train the temperature together with the model.

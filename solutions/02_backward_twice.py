@@ -52,7 +52,7 @@ try:
     second.backward()
 except RuntimeError as error:
     print(str(error).partition(" (")[0])  # Trying to backward through the graph a second time
-print(x.grad.tolist())  # [1.0, 2.0, 3.0, 4.0], because nothing of it was lost
+print(x.grad.tolist())  # [1.0, 2.0, 3.0, 4.0], because this gradient was not lost
 
 # %% [markdown] tags=["claim S0.7", "claim S1.5", "claim S1.6", "claim S1.11", "claim S1.13"]
 # The graph *is* found, and the gradient of the first pass *is* kept. Only the **saved tensors** are gone: `x**2`
@@ -104,7 +104,7 @@ for name, make in (("a + 1", lambda: a + 1), ("a * 2", lambda: a * 2), ("a * a",
     loss.backward()
     try:
         loss.backward()
-        print(name, "went back twice")
+        print(name, "backpropagated twice")
     except RuntimeError:
         print(name, "raised")
 
@@ -126,10 +126,10 @@ for name, make in (("a + 1", lambda: a + 1), ("a * 2", lambda: a * 2), ("a * a",
 #    dimensions.
 # 2. Compute the scalars `d = t.mean()` and `e = t.sum()`.
 # 3. Add the gradient of `d + e` to `x.grad`.
-# 4. Return `(d, e)`, with or without their history, the graph that computed them.
+# 4. Return `(d, e)`. They may be connected to the graph or not.
 #
-# After the call, nothing that `trunk` saved for backward may be in memory, including what it saved on the path to
-# its own parameters. Don't store `t` either. `x.grad` must not require grad.
+# After the call, no tensor that `trunk` saved for backward may be in memory. This includes tensors saved for the
+# gradients of its own parameters. Don't keep `t` in memory, either. `x.grad` must not require grad.
 #
 # The starter code raises an error in its second `backward()`. Fix it.
 #
@@ -410,7 +410,7 @@ optimizer.step()
 layer.weight.grad = None
 try:
     loss.backward()
-    print("went back; the same gradient as before:", torch.equal(layer.weight.grad, before))
+    print("no error; the same gradient as before:", torch.equal(layer.weight.grad, before))
 except RuntimeError:
     print("raised")
 
@@ -893,8 +893,8 @@ xray(loss=(trunk * head1).sum(), trunk=trunk, head1=head1, head2=head2)
 #
 # 1. Compute the loss `F.mse_loss(model.heads[task](model.trunk(x)), y)`.
 # 2. Update the trunk and this head with one `opt.step()`, which must use the gradient of this loss only, whatever
-#    `.grad` held before. The other heads must have no gradient at this step. Every parameter of the trunk and of
-#    this head takes part, though its gradient may be 0.
+#    `.grad` held before. The other heads must have no gradient at this step. (The loss depends on every parameter
+#    of the trunk and of this head, but a gradient may be 0.)
 #
 # Any task may come next, so everything must stay trainable. You may leave anything in `.grad`: the next call
 # ignores it.
@@ -1000,7 +1000,7 @@ for _ in range(3):
 xray(total=total, w=w)
 
 # %% [markdown] tags=["claim S0.7", "claim S1.11", "claim S1.14"]
-# `total` began as a Python float. The first `+=` silently turned it into a tensor with a history. In training,
+# `total` began as a Python float. The first `+=` silently turned it into a tensor with a graph. In training,
 # `backward()` frees the saved tensors of each loss, so that only the nodes pile up. In validation there is no
 # backward: everything that was saved for every batch stays in memory as long as `total` does. (See also [Frequently
 # Asked Questions, 'My model reports "cuda runtime error(2): out of
@@ -1025,10 +1025,10 @@ print(layer(torch.ones(1, 2)).grad_fn is not None)  # True, because eval() does 
 # 2. Return the mean of these losses as a Python float. Every batch counts the same, even if the last one is
 #    smaller.
 #
-# When a batch enters the model, the graph of at most *one* earlier batch may be in memory. After the call no graph
-# may be, even if the caller keeps the result.
+# When a batch enters the model, the graph of at most *one* earlier batch may be in memory. After the call, no graph
+# may be in memory, even if the caller keeps the result.
 #
-# `loader` is a list, or something like a `DataLoader`: it has a `len` of at least 1, and you can iterate over it
+# `loader` is a list, or an object like a `DataLoader`: it has a `len` of at least 1, and you can iterate over it
 # repeatedly. All tensors are float32.
 #
 # The starter code computes the right mean, but memory grows with every batch. Fix it.
@@ -1119,7 +1119,7 @@ def test_the_mean_is_a_number(validation_loss):
 
 
 # %% [markdown]
-# ## End task · Learn from a large model
+# ## Bonus task · Learn from a large model
 #
 # In *distillation* a small model learns to predict what a large model, its teacher, predicts.
 #
@@ -1131,7 +1131,7 @@ def test_the_mean_is_a_number(validation_loss):
 #    of `F.mse_loss(model(x), answer)`, the mean over this whole batch, and nothing else, whatever `.grad` held
 #    before.
 # 3. Call the model with at most `micro` samples at a time. When samples enter it, the graph of at most one earlier
-#    call may be in memory. After the training no graph may be, even if the caller keeps the result.
+#    call may be in memory. After the training, no graph may be in memory, even if the caller keeps the result.
 # 4. Return a list with one Python float for each epoch: the mean of its batch losses, each from before the batch's
 #    step. Every batch counts the same.
 #

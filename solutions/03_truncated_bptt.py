@@ -131,7 +131,7 @@ xray(second=second, state=state, cell=cell)
 # (If a graph saved nothing, such as that of `x + 1`, you can even backpropagate through it twice. Don't rely on this.)
 
 # %% [markdown]
-# ## Why `retain_graph=True` is no cure
+# ## Why `retain_graph=True` is not a cure
 #
 # The error message itself suggests it, so most people try it first.
 
@@ -205,8 +205,8 @@ xray(state=state, carried=carried, cell=cell)
 # 2. Compute `h = cell(x, h)` for every `x` in `xs`. The gradient must flow through all `T` steps.
 # 3. Make one step of `opt` with the gradient of `F.mse_loss(readout(h), y)` only, whatever `.grad` held before.
 #
-# Return `(losses, h)`: a list of Python floats, each loss from before its step, and the last state, with or without
-# history. Keep no graph of an earlier minibatch in memory.
+# Return `(losses, h)`. `losses` is a list of Python floats, each loss computed before its step. `h` is the last
+# state, with or without history. Keep no graph of an earlier minibatch in memory.
 #
 # The starter code raises an error in the second minibatch. Fix it.
 #
@@ -705,8 +705,8 @@ xray(connected=h0.expand(5, -1), detached=first, h0=h0)
 # first state, the parameter `h0` of shape `(1, H)`:
 #
 # 1. Start the first minibatch from `h0`, expanded to the batch, so that its loss trains `h0`.
-# 2. Start every later minibatch from the value of the last state before it, without its history. No later loss
-#    trains `h0`. (`opt` has no momentum and no weight decay for it.)
+# 2. Start every later minibatch from the value of the last state before it, without its history. No later loss may
+#    train `h0`, for which `opt` has no momentum and no weight decay.
 # 3. In every minibatch, make one step of `opt` with the gradient of its own loss only, whatever `.grad` held
 #    before.
 # 4. Return the last state, with or without history.
@@ -876,7 +876,7 @@ print(norm.running_mean.grad_fn)  # None, because only the values are stored
 # 1. Register a buffer `running` of zeros, with shape `(n,)`, in the `state_dict`. Later forwards must use values
 #    that were loaded.
 # 2. In training mode, `forward(x)` computes `new = 0.9 * running + 0.1 * x.mean(0)`, stores `new` as `running`, and
-#    returns `x - new`. In the output, `x.mean(0)` is differentiable and `running` is constant.
+#    returns `x - new`. The output must be differentiable through `x.mean(0)`; `running` counts as a constant.
 # 3. In eval mode, it returns `x - running`, differentiable in `x`, and stores nothing. Only the module's mode
 #    decides, even under `no_grad()`.
 # 4. The stored `running` has no `grad_fn`. The module keeps no batch and no graph in memory.
@@ -977,7 +977,7 @@ def test_several_training_steps(Center):
 # trap: a loss that you add up for a log without `.item()` keeps every graph of the epoch in memory.
 
 # %% [markdown]
-# ## End task · A training with everything in it
+# ## Bonus task · A training with everything in it
 #
 # Write `train_tracked(cell, readout, h0, opt, batches)`. It trains like question 4, and also tracks the training.
 # For each minibatch:

@@ -29,8 +29,8 @@
 # - **Results.** All tensors and parameters of a call are float32, or all are float64. A tensor that you return must
 #   have the same dtype and its own storage, which it shares with no argument and no earlier result.
 # - **Gradients.** Gradients must reach every input and every parameter that requires grad.
-# - **`no_grad()`.** Your function may be called under `no_grad()`. Like an operation of PyTorch's, it must then
-#   return tensors that don't require grad.
+# - **`no_grad()`.** Your function may be called under `no_grad()`. It must then return tensors that don't require
+#   grad, as PyTorch's own operations do.
 # - **Networks.** They draw no random numbers and keep no running statistics, so you may call them as often as you
 #   like.
 
@@ -281,10 +281,10 @@ xray(square=square, multiple=multiple, y=y, x=x)
 #
 # Write `may_overwrite(f, x)`:
 #
-# 1. Suppose that all of `mid` is overwritten in place after the call of `f`, under `no_grad()`.
-# 2. Return `True` if, for all possible new values, `out.sum().backward()` works and gives all leaves the same
-#    gradients as without the write. Otherwise return `False`. The answer must be the same if your function is
-#    called under `no_grad()`. (`torch.enable_grad()` is the opposite.)
+# 1. Suppose that all of `mid` is overwritten in place after `f` has returned, under `no_grad()`.
+# 2. Return `True` if `out.sum().backward()` works for all possible new values, and gives all leaves the same
+#    gradients as without the write. Otherwise return `False`. Under `no_grad()`, the answer must be the same.
+#    (`torch.enable_grad()` turns recording back on.)
 #
 # You can rely on this: `f` detaches nothing, computes only what `out` needs, draws no random numbers, and creates a
 # new `mid` in each call. `mid` is not expanded and shares no storage with `x`. It may be a view, have views, or not
@@ -411,7 +411,7 @@ xray(cut=cut, whole=whole, h=h, first=first, second=second)
 # detach the path of the other loss.
 
 # %% [markdown]
-# ## q3 · GAN: the discriminator must not teach the generator
+# ## q3 · GAN: the discriminator's loss must not train the generator
 #
 # `G(z)` makes fakes, and `D` gives each sample a logit, high for "real".
 #
@@ -459,7 +459,8 @@ xray(cut=cut, whole=whole, h=h, first=first, second=second)
 def gan_step(G, D, oG, oD, z, real):
     """One step of the discriminator, then one step of the generator.
 
-    The networks share no parameters and mix no samples. All their parameters require grad, before and after.
+    The networks share no parameters and treat each sample independently. All their parameters require grad,
+    before and after.
     """
     # BEGIN SOLUTION
     fake = G(z)
@@ -570,15 +571,15 @@ xray(mixed=a + (b - a).detach(), a=a, b=b)
 # Write `ste_round(x)`:
 #
 # 1. Return the values of `x.round()`, for every finite number, however large.
-# 2. The gradient must be that of the identity: `x` gets the gradient that arrives at the result, with the same
-#    values, whatever `x` is and however large the gradient is.
+# 2. The gradient must be that of the identity: the gradient of `x` must equal the gradient of the result, for every
+#    `x` and however large the gradient is.
 #
 # The starter code rounds, but no layer before it ever learns. Fix it.
 #
 # **No side effects.** Leave `x` unchanged.
 #
-# **Example.** For `x = [0.4, 1.6]` the result is `[0., 2.]`. If the gradient `[3., -1.]` arrives at the result,
-# `x.grad` becomes `[3., -1.]`.
+# **Example.** For `x = [0.4, 1.6]` the result is `[0., 2.]`. If the gradient of the result is `[3., -1.]`, `x.grad`
+# becomes `[3., -1.]`.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -767,7 +768,7 @@ def test_only_the_prediction_is_taught(td_loss):
 
 
 # %% [markdown] tags=["claim S4.18"]
-# ## No error is no proof
+# ## A gradient can be wrong without an error
 #
 # "If there is no error, the gradient is right." You have seen a counterexample: a write through `.data` *after*
 # the value was saved. The next one uses `detach()`, and the counter counts its write. But the write comes
@@ -826,12 +827,12 @@ print(torch.autograd.gradcheck(lambda w: (2 * w).clamp(max=1) ** 2, w))  # True,
 # 2. Replace every entry of `h` above 1 by 1. Entries below 1 stay, however negative they are.
 # 3. Return the sum of the squares.
 #
-# Value and gradient must be those of this function: a replaced entry does not depend on `x` or `w`. `w` gets a
-# gradient, and so does `x` if it requires grad. If all entries are replaced, `backward()` must still work, with
+# Value and gradient must be those of this function: a replaced entry does not depend on `x` or `w`. `w` must get a
+# gradient, and so must `x` if it requires grad. If all entries are replaced, `backward()` must still work, with
 # gradients of zeros or `None`.
 #
-# Entries of `x @ w` are never 1, but may be as close as 0.9995 or 1.0005. If you compute `h` as `1 - (1 - h)`, its
-# rounding error is accepted.
+# Entries of `x @ w` are never 1, but may be as close as 0.9995 or 1.0005. You may compute `h` as `1 - (1 - h)`, for
+# example to clip it with `relu`: this rounding error is accepted.
 #
 # The starter code returns the right value, but gives `w` a wrong gradient. Fix it.
 #
@@ -902,7 +903,7 @@ def test_a_clipped_entry_has_no_gradient(clipped_energy):
 
 
 # %% [markdown]
-# ## End task · The value of a state
+# ## Bonus task · The value of a state
 #
 # The value of a state `s` is `head(body(s))`.
 #

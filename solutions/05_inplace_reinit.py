@@ -1,5 +1,5 @@
 # %% [markdown] tags=["claim S4.17", "claim S4.19"]
-# # 5. Writing in place and starting a leaf afresh
+# # 5. Writing in place and re-initialising a leaf
 #
 # An *in-place* operation writes new values into the storage that a tensor already has: `fill_`, `add_`, `+=`,
 # `w[0] = 1`. You need such writes to re-initialise a weight in the middle of training, to update it by hand,
@@ -33,8 +33,8 @@
 # - **Full precision.** The relative error of results and gradients must be at most 1e-12 in float64 and 1e-5
 #   in float32.
 # - **Gradients.** Gradients must be those of the function that the task describes.
-# - **`no_grad()`.** Your function may be called under `no_grad()`. What it returns may then be connected to
-#   the graph or not.
+# - **`no_grad()`.** Your function may be called under `no_grad()`. Its results may then be connected to the
+#   graph or not.
 
 # %%
 import torch
@@ -136,8 +136,9 @@ print(w.tolist())  # [3.0, 3.0, 3.0, 3.0], because the last write did happen
 # old values may be `nan` and `inf`. `w` may be transposed, and its storage may hold other numbers, which you
 # must not change.
 #
-# The caller may hold a loss that was computed from the old values. If its backward needs them, as for
-# `(w * w).mean()`, it must raise autograd's error. It must not silently use the new values.
+# The caller may hold a loss that was computed from the old values. If the backward of this loss needs the old
+# values, like that of `(w * w).mean()`, it must raise autograd's error. It must not silently use the new
+# values.
 #
 # The starter code raises an error. Fix it.
 #
@@ -387,10 +388,10 @@ print(w1.grad.tolist())  # [[3.0], [6.0]], because for autograd d is still x @ w
 # 3. Return the pair `(d, f)`.
 #
 # A loss of `f` must give `x`, `w1` and `w2` the right gradients: that of `w1` is exactly 0 in the masked
-# columns. (If all columns are masked, it may also be `None`.) Your `d` may be connected to the graph or not.
-# If it is, a loss of `d` must give right gradients, too.
+# columns. (If all columns are masked, it may also be `None`.) The returned `d` may be connected to the graph
+# or not. If it is, the gradients of a loss of `d` must be right, too.
 #
-# All numbers, also those of `x @ w1`, are finite, and may be large. The function is not called under
+# All numbers, including those of `x @ w1`, are finite, and may be large. The function is not called under
 # `no_grad()`.
 #
 # The starter code fails in backward. Fix it.
@@ -512,14 +513,14 @@ xray(squared=squared, t=t, h=h, a=a)
 # Write `residual_block(x, w)`:
 #
 # 1. Return `relu(sigmoid(x @ w) + x - 0.5)`, a tensor with its own storage.
-# 2. Its backward must give `x` and `w` the right gradients, also if `x` is the output of another block.
+# 2. Its backward must give `x` and `w` the right gradients, even if `x` is the output of another block.
 #
 # Where the input of `relu` is exactly 0, its gradient is 0, as in `torch.relu`. If the result is 0
 # everywhere, the gradients must be zeros, and not `None`. Entries of `x @ w` are between -1000 and 1000, and
 # no gradient may be `nan`.
 #
 # The starter code tries to save memory with `+=`, `-=` and `relu_`, and fails in backward. Fix it. You may
-# use in-place operations wherever they do no harm.
+# use in-place operations wherever they are safe.
 #
 # **No side effects.** Leave `x` and `w` unchanged.
 #
@@ -645,10 +646,10 @@ print(average.requires_grad)  # False, because a detached tensor is a constant f
 #
 # Write `ema_update(teacher, student, tau)`:
 #
-# 1. Update every parameter of the teacher once, to `(1 - tau) * teacher + tau * student`, even if it is used
-#    twice, or is frozen in the student.
-# 2. Set every buffer of the teacher to the student's value, also with `persistent=False`. Don't average
-#    buffers: some are integers, some `None`.
+# 1. Update every parameter of the teacher to `(1 - tau) * teacher + tau * student`. Update it exactly once,
+#    even if two modules share it, and even if it is frozen in the student.
+# 2. Set every buffer of the teacher to the student's value, even a buffer with `persistent=False`. Don't
+#    average buffers: some are integers, some `None`.
 # 3. Return nothing.
 #
 # The teacher must not be connected to a graph or share storage with the student, even for `tau = 1`. Earlier
@@ -871,7 +872,7 @@ def test_one_step_moves_the_caller_s_w(fit_by_hand):
 # `optimizer.step()` and `optimizer.zero_grad()` do exactly this.
 
 # %% [markdown]
-# ## End task · A last layer that starts afresh
+# ## Bonus task · A last layer that is reset
 #
 # In the middle of fine-tuning, the last layer of a network is reset. A moving average of its weight is kept.
 #

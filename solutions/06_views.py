@@ -31,8 +31,8 @@
 #   return must have the same dtype and its own storage, which it shares with no argument and no earlier
 #   result.
 # - **Gradients.** Gradients must reach every input and every parameter that requires grad.
-# - **`no_grad()`.** Your function may be called under `no_grad()`. What it returns may then be connected to
-#   the graph or not.
+# - **`no_grad()`.** Your function may be called under `no_grad()`. Its results may then be connected to the
+#   graph or not.
 
 # %%
 import torch
@@ -133,9 +133,8 @@ except RuntimeError as error:
 # 1. Call `f` once for each row of `xs`, in order.
 # 2. Return the results as one tensor of shape `(n,)`.
 #
-# `f` is ordinary Python code that returns a finite tensor of shape `()`, with the dtype of `xs`. It may
-# decide by the values of a row, and it may return a constant, which is not connected to the graph. It writes
-# to nothing.
+# `f` is Python code that returns a finite tensor of shape `()`, with the dtype of `xs`. It may branch on the
+# values of a row, and it may return a constant that is not connected to the graph. It modifies nothing.
 #
 # The starter code raises an error. Fix it.
 #
@@ -274,8 +273,7 @@ print(h.tolist())
 # Both halves of `h` must get the right gradient. No gradient may be `nan`, even if an entry of `b` is -1000
 # or 1000.
 #
-# If autograd records, the starter code raises an error. If `h` does not require grad, it overwrites `h`. Fix
-# it.
+# If autograd records the write, the starter code raises an error. Otherwise it overwrites `h`. Fix it.
 #
 # **No side effects.** Leave `h` unchanged: another branch of the network reads it afterwards.
 #
@@ -337,7 +335,7 @@ def test_both_halves_are_reached_and_h_stays(glu):
 # chunks. Autograd allows a write to a slice, so `h` changes without an error.
 
 # %% [markdown] tags=["claim S5.10"]
-# ## A view is born in a mode
+# ## A view remembers the mode it was made in
 #
 # A view that is made under `no_grad()` has no graph of its own, but autograd remembers how it was made. If
 # you write to it while gradients are recorded, torch cannot know whether you want the write to be a part of
@@ -380,14 +378,14 @@ xray(h=h, x=x)
 # computation"](https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation).
 
 # %% [markdown]
-# ## q3 · A view born in no_grad
+# ## q3 · A view made under no_grad
 #
 # Features have different scales.
 #
 # Write `scale_tail(h, k)`:
 #
 # 1. The *tail* is the columns of `h` from number `k` on, counted from 0. Compute one number for the whole
-#    tail, its standard deviation `s = tail.std()`. Don't add anything to it.
+#    tail, its standard deviation `s = tail.std()`. Don't add anything to `s`, such as an epsilon.
 # 2. Return `h` with its tail divided by `s`. The other columns keep their values.
 #
 # For the gradient, `s` is a constant: the gradient of an entry of the tail is the incoming gradient divided
@@ -395,8 +393,7 @@ xray(h=h, x=x)
 #
 # `s` is never 0, but may be as small as 0.0001, even if the entries of the tail are near 1.
 #
-# If autograd records, the starter code raises an error. If `h` does not require grad, it overwrites `h`. Fix
-# it.
+# If autograd records the write, the starter code raises an error. Otherwise it overwrites `h`. Fix it.
 #
 # **No side effects.** Leave `h` unchanged.
 #
@@ -599,7 +596,7 @@ def test_three_rows(row_bias):
 # `b.clone().expand(n, -1)` protects `b`, but all rows are still the same memory.
 
 # %% [markdown] tags=["claim S4.26"]
-# ## What softmax keeps for itself
+# ## What softmax saves for backward
 #
 # You may have read that exactly two things forbid an in-place write: a leaf that requires grad, and a value
 # that backward needs. You have now met three more: several views at once, views that were made under
@@ -660,8 +657,8 @@ xray(weights=scores.softmax(-1) * kept, scores=scores)
 # 1. Compute the softmax of `scores` over the last dimension.
 # 2. Return it with 0 wherever `drop` is true. Scale nothing, and draw no random numbers.
 #
-# `scores` must get the right gradient, also where `drop` is true: a dropped score is still in the sum by
-# which softmax divides. All scores are between -20 and 20, and a row has at least two.
+# `scores` must get the right gradient, even where `drop` is true: softmax divides by a sum that includes the
+# dropped scores. All scores are between -20 and 20, and a row has at least two.
 #
 # The starter code returns the right weights, but fails in backward. Fix it.
 #
@@ -735,7 +732,7 @@ def test_one_of_three_weights_is_dropped(drop_attention):
 # as `scores.softmax(-1).masked_fill_(drop, 0.0)`. It only looks as if it made a new tensor.
 
 # %% [markdown]
-# ## End task · Baskets and prices
+# ## Bonus task · Baskets and prices
 #
 # A basket holds `t` goods. Each good is a vector of `k` numbers, the last of which is its price. A small
 # attention model predicts how pleased a customer is with a basket.

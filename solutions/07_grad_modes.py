@@ -9,7 +9,7 @@
 # |---|---|---|
 # | `requires_grad` | a tensor | does this tensor get a gradient? |
 # | `torch.no_grad()` | a block of code | does autograd record operations at all? |
-# | `torch.inference_mode()` | a block of code | the same; and autograd will not save a tensor that was allocated here for backward, even after the block |
+# | `torch.inference_mode()` | a block of code | the same; and a tensor that is allocated in the block can't be saved for backward, even after the block |
 # | `model.eval()` | a module | what do dropout and batch norm compute? It does not change what autograd records. |
 #
 # In this notebook you will learn
@@ -205,7 +205,7 @@ def test_only_the_prompt_is_trained(prompt_step):
 # the next one.
 
 # %% [markdown] tags=["claim S5.11"]
-# ## A mode that leaves a mark
+# ## A mode that marks tensors
 #
 # `inference_mode()` looks like a faster `no_grad()`, and inside the block it is. The difference comes later.
 # A tensor that is computed under `no_grad()` is a normal tensor that is not connected to the graph. A tensor
@@ -397,8 +397,8 @@ except ValueError:
 #
 # 1. Put the whole model into `eval()` mode. While it computes, autograd must record nothing.
 # 2. For each pair `(x, y)` of `batches`, compute the loss `F.mse_loss(model(x), y)`.
-# 3. Return the mean of the losses, a Python float. Every batch counts the same, whatever its size. The
-#    precision of their dtype is enough, and their sum does not overflow in it.
+# 3. Return the mean of the losses, a Python float. Every batch counts the same, whatever its size. You may
+#    add up the losses in their own dtype: it is precise enough, and their sum does not overflow.
 #
 # Before the call, all parts of the model are in the same mode. Restore this mode and the gradient mode, even
 # if a batch raises any error, including `KeyboardInterrupt`. The error must reach the caller.
@@ -549,9 +549,9 @@ print(w._version > version)  # True, because the step is a write that autograd c
 # 2. `opt` must hold each of them exactly once. One that `opt` already holds keeps its learning rate. Any
 #    other gets the rate `lr`.
 #
-# All groups of `opt`, and `opt.defaults`, have the same other options, such as weight decay. New parameters
-# must get them, too. You may arrange the groups as you like. But a second call, even with another `lr`, must
-# leave them unchanged.
+# Apart from the learning rate, all groups of `opt` and `opt.defaults` have the same options, such as weight
+# decay. New parameters must get these options, too. You may arrange the groups as you like. But a second
+# call, even with another `lr`, must leave the groups unchanged.
 #
 # With the starter code, `opt` never updates the layer. Fix it.
 #
@@ -705,11 +705,11 @@ print(str(told[-1].message).partition(".")[0])  # None of the inputs have requir
 #
 # 1. The result and all gradients, including that of `x`, must be those of the loop with the same random
 #    numbers.
-# 2. Between forward and backward, keep less than half of the bytes that the loop keeps, in whatever form.
+# 2. Between forward and backward, keep less than half of the bytes that the loop keeps. Everything that stays
+#    in memory counts.
 #
-# Memory is measured only where the loop keeps hundreds of kB. There, the 5 kB that each checkpoint stores,
-# the state of the random number generator, hardly matter. Each block is at least four times as wide inside as
-# at its ends.
+# Memory is measured only where the loop keeps hundreds of kB, so the 5 kB of random number generator state
+# that a checkpoint stores hardly matter. Each block is at least four times as wide inside as at its ends.
 #
 # Only the first block may be completely frozen. No block has batch norm or works in place. Your result only
 # needs to support `backward()`.
@@ -784,7 +784,7 @@ def test_the_blocks_get_a_gradient(forward_ckpt):
 # trap: a block runs a second time during backward, so batch norm counts every batch twice.
 
 # %% [markdown]
-# ## End task · Two stages of fine-tuning
+# ## Bonus task · Two stages of fine-tuning
 #
 # Write `fine_tune(backbone, head, train, held_out, epochs, lr)`. It trains `nn.Sequential(backbone, head)` in
 # two stages of `epochs` epochs. `train` and `held_out` are lists of pairs `(x, y)`, and the loss is

@@ -4,7 +4,7 @@
 # In the first seven notebooks you used the operations that PyTorch provides. In this last notebook you write
 # your own. You will learn
 #
-# - how to write an operation with its own backward, a `torch.autograd.Function`, also one that works in
+# - how to write an operation with its own backward, a `torch.autograd.Function`, including one that works in
 #   place;
 # - how to change a gradient with a hook, and when you need a Function instead;
 # - how to differentiate a gradient: penalties, meta-learning, Hessian-vector products;
@@ -29,7 +29,7 @@
 #   call returned.
 # - **Full precision.** The relative error of results and gradients must be at most 1e-12 in float64 and 1e-5
 #   in float32.
-# - **Gradients that arrive.** Don't overwrite the gradient that your `backward` or your hook receives, or one
+# - **Incoming gradients.** Don't overwrite the gradient that your `backward` or your hook receives, or one
 #   that it returned earlier. Other code may hold the same tensor.
 # - **Results.** All tensors and parameters of a call are float32, or all are float64. Results and gradients
 #   must have the same dtype.
@@ -118,10 +118,10 @@ y.sum().backward()
 # %% [markdown] tags=["claim S4.4", "claim S4.18", "claim S4.28"]
 # <details><summary>What you should have seen</summary>
 #
-# `[0.0, 0.0]`, and then
-# `one of the variables needed for gradient computation has been modified by an inplace operation`. The
-# attribute is an ordinary Python reference. It shows the values that are in memory now. `save_for_backward`
-# also notes the version of the tensor, and `ctx.saved_tensors` compares it with `h._version`.
+# `[0.0, 0.0]`, and then `one of the variables needed for gradient computation has been modified by an inplace
+# operation`. The attribute is a normal Python reference. It shows the values that are in memory now.
+# `save_for_backward` also notes the version of the tensor, and `ctx.saved_tensors` compares it with
+# `h._version`.
 #
 # Neither place keeps a copy, so the old values are lost.
 #
@@ -299,12 +299,12 @@ print(x.grad_fn.name(), y.grad_fn.name())
 #
 # Write the class `Scale_`, a `torch.autograd.Function`. It is used only through `Scale_.apply(x, k)`:
 #
-# 1. Multiply `x`, a non-leaf that is no view, in place by the number `k`.
+# 1. Multiply `x`, a non-leaf that is not a view, in place by the number `k`.
 # 2. Return `x` itself: the same object with the same storage.
-# 3. Gradients must be right, whether later code uses the result or the old name `x`, also after several calls
+# 3. Gradients must be right, whether later code uses the result or the old name `x`, even after several calls
 #    with different `k`.
 # 4. The caller may hold a loss that needs the *old* values of `x`, such as `(x ** 2).sum()`. Its backward
-#    must raise autograd's `RuntimeError` about an overwritten value. (For `k = 1`, it may raise or not.)
+#    must raise autograd's `RuntimeError` about an overwritten value. (For `k = 1`, this is optional.)
 #
 # The starter code does not tell autograd about the write, so gradients through `x` lack the factor `k`. Fix
 # it.
@@ -434,7 +434,7 @@ print(kept.is_leaf)  # True, because requires_grad_() gives no history
 #    over all entries.
 # 2. Return the mean over the samples of `(norm - 1) ** 2`.
 #
-# The gradient must reach `D`'s parameters by `backward()` of the result. The call itself must fill no
+# The gradient must reach `D`'s parameters by `backward()` of the result. The call itself must not fill any
 # `.grad`.
 #
 # No norm is below 0.00001. The output of a sample does not depend on others, and is the same in each call.
@@ -512,7 +512,7 @@ def test_penalty(penalty):
 
 
 # %% [markdown] tags=["claim S3.7", "claim S5.6"]
-# ## A hook sees the gradient pass by
+# ## A hook receives the gradient
 #
 # `t.register_hook(f)` asks autograd to call `f` with the gradient of `t`, once all of it has arrived. The
 # value that `f` returns replaces the gradient. If `f` returns `None`, the gradient is unchanged. So a hook
@@ -571,16 +571,16 @@ print(v.grad.tolist(), incoming.tolist())
 # 2. Return the handle of the hook. After `handle.remove()`, the gradient must pass through `t` as before the
 #    call.
 #
-# If `t` is used several times, the *sum* of the arriving gradients is clipped. All other gradients must be
-# unchanged, even that of another result of the operation that made `t` (`torch.var_mean` has two results).
-# `t` is not overwritten later.
+# If `t` is used several times, clip the *sum* of the gradients from all uses. All other gradients must be
+# unchanged, including that of a second result of the operation that made `t`, such as `torch.var_mean`. `t`
+# is not overwritten later.
 #
 # The starter code also changes other gradients. Fix it.
 #
-# **No side effects.** Leave the values of `t` and its other hooks unchanged, also those of an earlier call.
+# **No side effects.** Leave the values of `t` and its other hooks unchanged, including hooks from an earlier
+# call.
 #
-# **Example.** With `limit = 2.`, the gradient `[5., -7., 0.5]` that arrives at `t` becomes `[2., -2., 0.5]`
-# behind it.
+# **Example.** With `limit = 2.`, the gradient `[5., -7., 0.5]` of `t` becomes `[2., -2., 0.5]`.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -677,7 +677,7 @@ h = x * 1
 xray(loss=h + Times10.apply(h), h=h, x=x)
 
 # %% [markdown]
-# `backward` returns an entry for *every* input of `forward`, also for numbers, strings and lists. If the
+# `backward` returns an entry for *every* input of `forward`, including numbers, strings and lists. If the
 # input is not a tensor, its entry must be `None`. If you forget an entry, backward raises an error: "returned
 # an incorrect number of gradients".
 
@@ -813,8 +813,8 @@ xray(fast=w - 0.1 * torch.autograd.grad((w**2).sum(), w, create_graph=True)[0], 
 # Write `maml_grad(w, task_loss, query_loss, lr)`:
 #
 # 1. Let `fast = w - lr * g`, where `g` is the gradient of `task_loss(w)` with respect to `w`.
-# 2. Return the gradient of `query_loss(fast)` with respect to `w`. It must include that `g` depends on `w`,
-#    too. It may be connected to the graph or not.
+# 2. Return the gradient of `query_loss(fast)` with respect to `w`. `g` depends on `w`, so differentiate
+#    through `g`, too. The result may be connected to the graph or not.
 #
 # Don't write to `w`, not even for a moment: a loss that was computed before the call must still
 # backpropagate.
@@ -824,7 +824,7 @@ xray(fast=w - 0.1 * torch.autograd.grad((w**2).sum(), w, create_graph=True)[0], 
 #
 # The starter code ignores how `fast` depends on `w`. Fix it.
 #
-# **No side effects.** Leave every `.grad` unchanged, also those of tensors that the losses use.
+# **No side effects.** Leave every `.grad` unchanged, including those of tensors that the losses use.
 #
 # **Example.** For `w = [2.]`, the losses `(v ** 3).sum()` and `(v ** 2).sum() / 2`, and `lr = 0.1`, the
 # result is `[-0.16]`.
@@ -1141,7 +1141,7 @@ def test_the_product(hvp):
 
 
 # %% [markdown]
-# ## End task · Two heads on one body
+# ## Bonus task · Two heads on one body
 #
 # A model has a `body` and two heads. Head `main` does the task that matters. Head `aux` learns a second task,
 # and may change the body only a little. The output of `main` should also be smooth, so its slope is

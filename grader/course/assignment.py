@@ -2,7 +2,7 @@
 
 A master is a notebook in jupytext's percent format: prose, demonstrations, and for each question a markdown
 cell `## qK · Title`, a code cell tagged `question qK` (answer and stub), a code cell tagged `check qK` and a
-markdown cell tagged `afterword qK`. The last question may be the end task, whose id is `end`.
+markdown cell tagged `afterword qK`. The last question may be the bonus task, whose id is `end`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-#: The id of an end task: a question that is judged like the others, and is not part of the score.
+#: The id of a bonus task: a question that is judged like the others, and is not part of the score.
 END_TASK = "end"
 
 #: The paths of an assignment's files in a course, by its stem.
@@ -31,7 +31,7 @@ STEM = re.compile(r"(?P<number>\d\d)_(?P<name>[a-z][a-z0-9_]*)", re.ASCII)
 #: A pattern of question ids.
 IDENTITY = rf"q[1-9]\d*|{END_TASK}"
 
-_HEADING = re.compile(r"## (?:(?P<question>q[1-9]\d*)|End task) · (?P<title>.+)")
+_HEADING = re.compile(r"## (?:(?P<question>q[1-9]\d*)|Bonus task) · (?P<title>.+)")
 _SECTION = re.compile(r"(?m)^#+ ")  # a heading of any level
 
 Role = Literal["prose", "task", "code", "question", "check", "afterword", "drawn"]
@@ -45,7 +45,7 @@ def heading_of(source: str) -> tuple[str, str] | None:
 
 def name_of(identity: str) -> str:
     """The name of a question that people read."""
-    return "End task" if identity == END_TASK else identity
+    return "Bonus task" if identity == END_TASK else identity
 
 
 @dataclass(frozen=True)

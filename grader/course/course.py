@@ -201,7 +201,7 @@ class Course:
         return self._counting_part(self._check_files[stem], stem)
 
     def points(self, stem: str) -> dict[str, float]:
-        """The points of every question of an assignment, by id, without the end task."""
+        """The points of every question of an assignment, by id, without the bonus task."""
         return {
             q.id: self.rubric(stem).max_score(q.id)
             for q in self.assignment(stem).questions

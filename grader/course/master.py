@@ -178,7 +178,7 @@ def _questions(path: Path, cells: list[MasterCell]) -> Iterator[Question]:
     if list(by_question) not in (in_order, [*in_order, END_TASK]) or not numbered:
         raise CourseError(
             f"{path}: its questions are {', '.join(by_question) or 'none'}; number them q1, q2, ... in the"
-            " order of their cells, and put the end task last."
+            " order of their cells, and put the bonus task last."
         )
     first_users: dict[str, str] = {}
     for identity, question_cells in by_question.items():

@@ -19,7 +19,7 @@ from grader.scores import counted_points, remarks, total
 SCHEMA = "autograd-grader/result/v2"
 _MOST_HOURS = 48  # of more, days are told
 MAX_CELLS = 20  # that are kept of each way to end
-#: Of an end task, the best first.
+#: Of a bonus task, the best first.
 END_TASK_STATUSES = ("solved", "tried", "not tried")
 
 #: ``partly``: right for typical inputs only.
@@ -57,7 +57,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class QuestionResult:
-    """One question, or the end task, and its checks.
+    """One question, or the bonus task, and its checks.
 
     Attributes:
         score: with the adjustment.
@@ -118,7 +118,7 @@ class QuestionResult:
 
     @property
     def end_task_status(self) -> str:
-        """Of ``END_TASK_STATUSES``, the word for an end task."""
+        """Of ``END_TASK_STATUSES``, the word for a bonus task."""
         if self.status != "answered":
             return "not tried"
         return "solved" if self.score == self.max_score else "tried"
@@ -286,7 +286,7 @@ class Result:
 
     @property
     def all_questions(self) -> tuple[QuestionResult, ...]:
-        """The questions, and the end task behind them."""
+        """The questions, followed by the bonus task."""
         return (*self.questions, self.end_task) if self.end_task else self.questions
 
     @property
@@ -302,7 +302,7 @@ class Result:
 
     @property
     def answered(self) -> list[QuestionResult]:
-        """The questions with an answer; the end task is not among them."""
+        """The questions with an answer; the bonus task is not among them."""
         return [question for question in self.questions if question.status == "answered"]
 
     @property

@@ -27,7 +27,7 @@ class _Words(NamedTuple):
     plain_mark: str  # in ASCII
     style: str
     remark: str
-    end_task: str  # follows "The end task"
+    bonus_task: str  # follows "The bonus task"
 
 
 _WORDS: dict[Status, _Words] = {
@@ -179,9 +179,9 @@ def _about_failed_cell(report: NotebookReport) -> str:
 
 
 def counted(questions: Sequence[QuestionReport]) -> str:
-    """How many public checks pass; an end task does not count and has a sentence of its own."""
-    end_tasks = [answer for answer in questions if answer.question.id == END_TASK]
-    beside = "".join(f" The end task {_WORDS[answer.status].end_task}." for answer in end_tasks)
+    """How many public checks pass; a bonus task does not count and has a sentence of its own."""
+    bonus_tasks = [answer for answer in questions if answer.question.id == END_TASK]
+    beside = "".join(f" The bonus task {_WORDS[answer.status].bonus_task}." for answer in bonus_tasks)
     passed, count = _pass_count(questions)
     return f"{passed} of {count} public checks pass.{beside}"
 

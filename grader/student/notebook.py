@@ -48,7 +48,7 @@ _REPAIRS = {
 class Question:
     """A question of a released notebook."""
 
-    id: str  # `end` is the end task
+    id: str  # `end` is the bonus task
     title: str
     prose: str  # the markdown below the heading
     function: str  # the name of the function or class it asks for

@@ -90,7 +90,7 @@ class Verdict:
     def remark(self) -> str:
         """What has to be said before the tests."""
         question, is_missing = self.found.question, self.found.status == "missing"
-        name = "the end task" if question.id == END_TASK else question.id
+        name = "the bonus task" if question.id == END_TASK else question.id
         cell, passes = f"The cell of {name}", "passes" if self.found.status == "passes" else "does not pass"
         if self.failed:
             where = f", in line {self.failed.line}" if self.failed.line else ""

@@ -182,7 +182,7 @@ def test_an_empty_master_is_refused(tmp_path):
 
 @pytest.mark.parametrize("path", sorted(SOLUTIONS.glob("*.py")), ids=lambda path: path.stem)
 def test_every_master_of_the_course_is_readable(path):
-    """Every question has a public check and two or three hints, an end task only the check."""
+    """Every question has a public check and two or three hints, a bonus task only the check."""
     assignment = read_assignment(path)
     tasks = {cell.question: cell.source for cell in assignment.cells if cell.role == "task"}
     for question in assignment.questions:

@@ -1,4 +1,4 @@
-"""An end task is judged like a question and is no part of the score; an afterword follows what is solved."""
+"""A bonus task is judged like a question and is no part of the score; an afterword follows what is solved."""
 
 import csv
 import subprocess
@@ -21,7 +21,7 @@ STEM = "01_tiny"
 AFTERWORD = '# %% [markdown] tags=["afterword {}"]\n# {}\n'
 END_TASK = '''
 # %% [markdown]
-# ## End task · Three times
+# ## Bonus task · Three times
 
 # %% tags=["question end"]
 def treble(x):
@@ -83,7 +83,7 @@ def root(tmp_path):
 
 @pytest.fixture
 def klass(klass):
-    """Three students: who solved the end task, who tried it, and who did not."""
+    """Three students: who solved the bonus task, who tried it, and who did not."""
     with_end_task(klass.course)
     for student, cells in {"ada": [*RIGHT, TREBLE], "ben": [*RIGHT, DOUBLE], "eve": RIGHT}.items():
         klass.hand_in(student, cells)
@@ -97,7 +97,7 @@ def test_a_notebook_asks_for_the_end_task_last_and_without_points(root):
     build(course.assignments.values(), root / "assignments", course.all_points())
     notebook = nbformat.read(root / f"assignments/{STEM}.ipynb", as_version=4)
     sources = [cell.source for cell in notebook.cells]
-    assert "## End task · Three times\n\n*no points; your feedback says what you found*" in "\n".join(sources)
+    assert "## Bonus task · Three times\n\n*no points; your feedback says what you found*" in "\n".join(sources)
     assert sources[-2] == 'grader.check("end")'
     assert not any("has a history" in source for source in sources)
 
@@ -129,7 +129,7 @@ def test_feedback_and_report_tell_how_it_stands(klass):
         (klass.out / f"feedback/{student}/{STEM}.md").read_text(encoding="utf-8")
         for student in ("ada", "ben", "eve")
     ]
-    solved, tried, not_tried = (text.partition("## End task")[2] for text in told)
+    solved, tried, not_tried = (text.partition("## Bonus task")[2] for text in told)
     assert solved.startswith(" · Three times: solved")
     assert "`3 * x` has a history" in solved.replace("\\", "")
     assert tried.startswith(" · Three times: 1 of 2 checks passed")
@@ -137,19 +137,19 @@ def test_feedback_and_report_tell_how_it_stands(klass):
     assert "has a history" not in tried
     assert not_tried.startswith(" · Three times: not tried")
     report = (klass.out / "report.html").read_text(encoding="utf-8")
-    assert "End task: solved by 1, tried by 1, not tried by 1. It earns no points." in report
+    assert "Bonus task: solved by 1, tried by 1, not tried by 1. It earns no points." in report
 
 
 @pytest.mark.parametrize(
     ("of_questions", "of_end_task", "told"),
     [
-        ("passes", "untouched", "2 of 2 public checks pass. The end task is not started yet."),
-        ("fails", "passes", "0 of 2 public checks pass. The end task passes."),
-        ("passes", "fails", "2 of 2 public checks pass. The end task does not pass."),
+        ("passes", "untouched", "2 of 2 public checks pass. The bonus task is not started yet."),
+        ("fails", "passes", "0 of 2 public checks pass. The bonus task passes."),
+        ("passes", "fails", "2 of 2 public checks pass. The bonus task does not pass."),
     ],
 )
 def test_the_check_counts_questions_and_says_how_the_end_task_stands(root, of_questions, of_end_task, told):
-    """An end task is no question: `grader check` does not count it among them."""
+    """A bonus task is no question: `grader check` does not count it among them."""
     course = Course.find(root)
     build(course.assignments.values(), root / "assignments", course.all_points())
     notebook = open_notebook(root / f"assignments/{STEM}.ipynb")

@@ -616,7 +616,7 @@ def losses_of_samples(setup, kind):
 
 @inside
 def weights_of_samples(setup, kind):
-    """A weight for each sample: computed from a parameter, or a leaf, or plain data."""
+    """A weight for each sample: computed from a parameter, or a leaf, or without grad."""
     v = 0.01 + 0.03 * torch.rand(len(setup["losses"]), dtype=torch.float64)
     v[1::2] *= -1
     values = kind("values")

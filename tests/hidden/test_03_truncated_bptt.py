@@ -25,7 +25,7 @@ from grader.inside import alive, attempt, graph, graph_at, inside, mark, nn, sta
 ONLY_AS_ASKED = "Don't modify the caller's objects beyond what the task asks for."
 
 
-# --- what trainings are given: q1, q4 and the end task
+# --- what trainings are given: q1, q4 and the bonus task
 
 
 @inside
@@ -132,7 +132,7 @@ CELL = own(
     train=["train", "eval"],
     frozen=["no", "one frozen"],
     grads=["none", "filled"],
-    says="a module that maps x (B, I) and h (B, H) to the next state, (B, H), which is no view",
+    says="a module that maps x (B, I) and h (B, H) to the next state, (B, H), which is not a view",
 )
 OF_A_READOUT = {
     "every": False,
@@ -318,7 +318,7 @@ FORMS += ["no entries", "one entry", "transposed"]
 OF_FORMS = {form: f"is {form}" for form in FORMS} | {
     "many levels": "has many levels",
     "a leaf": "has a leaf that requires grad",
-    "plain data": "has a tensor that is plain data",
+    "plain data": "has a tensor that doesn't require grad",
     "no entries": "has a tensor without entries",
     "one entry": "has a tensor with one entry",
     "transposed": "has a transposed tensor",
@@ -484,7 +484,7 @@ tbptt = contract(
             "H",
             "O",
             **OF_A_READOUT,
-            says="maps (..., H) to (..., O), each row for itself",
+            says="maps (..., H) to (..., O), each row independently",
         ),
         "xs": data("T B I", "1 B I", "2T B I", "T 1 I", says="the inputs, (T, B, I)"),
         "ys": own(

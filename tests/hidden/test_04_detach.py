@@ -785,7 +785,7 @@ def training(name, ends, rewards, *, held_out=("alike",), gammas=(0.0,), cases=O
         "one high": "has a reward far above the others",
     }
     maps = "maps (n, features) to as many rows of other features"
-    triples = "a list of (s, r, s2), at least one; s, s2: (n, features); r: (n, 1); all plain data"
+    triples = "a list of (s, r, s2), at least one; s, s2: (n, features); r: (n, 1); none requires grad"
     return contract(
         "train_values",
         {

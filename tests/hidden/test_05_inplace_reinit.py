@@ -42,7 +42,7 @@ reinit_ = contract(
             roles=["leaf"],
             grads=["none"],
             pending=True,
-            says="a tensor of one dimension or more that is no view",
+            says="a tensor of one dimension or more that is not a view",
         ),
         "value": number(-700.3, 0.0, 0.3, says="a finite number"),
     },
@@ -753,7 +753,7 @@ train_and_restart = contract(
             says="a list of pairs (x, y) of shapes (n, k) and (n, o)",
         ),
         "mask": own(
-            factors_of_units, of=["ones", "factors"], words={"factors": "has zeros"}, says="(m,), plain data"
+            factors_of_units, of=["ones", "factors"], words={"factors": "has zeros"}, says="(m,), doesn't require grad"
         ),
         "tau": number(0.3, 1.0, says="a float, the weight of the newest value"),
         "restart": number(9, 2, 0, says="an int, the number of a batch, or one that no batch has"),

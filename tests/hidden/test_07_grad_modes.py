@@ -602,7 +602,7 @@ def test_the_caller_s_things_stay(forward_ckpt):
 
 @picture
 def result_of_two_blocks(student):
-    """What comes out of two blocks, for an x that is plain data."""
+    """What comes out of two blocks, for an x that doesn't require grad."""
     blocks = nn.ModuleList([nn.Linear(2, 3, bias=False), nn.Linear(3, 1, bias=False)])
     x = torch.randn(4, 2)
     out = student.forward_ckpt(blocks, x)

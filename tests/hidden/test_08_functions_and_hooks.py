@@ -158,7 +158,7 @@ scale = contract(
             one_number_or_more,
             value=[1.7, -0.6, 0.0, 1.0, "three"],
             words={"three": "is another number in each of three calls"},
-            says="a finite float, also a negative number, 0 or 1",
+            says="a finite float, which may be negative, 0 or 1",
         ),
     },
     name="scale",
@@ -401,7 +401,7 @@ clip_grad_hook = contract(
             shape=(*SHAPES, "0 n"),
             of=["alone", "two", "hooked"],
             words={"two": "is one of two results of an operation", "hooked": "has a hook of the caller's"},
-            says="a computed tensor that requires grad, of any shape, float32 or float64",
+            says="a non-leaf that requires grad, of any shape, float32 or float64",
         ),
         "limit": number(0.3, 1.1, 30.0, says="a float above 0"),
         "the gradient": own(
@@ -667,7 +667,7 @@ per_sample_grads = contract(
         ),
         "X": data("N in", "1 in", says="(N, in)"),
         "Y": target(
-            "X", "model", values=["normal", a_first_row_of_huge_numbers], says="(N, out), plain data"
+            "X", "model", values=["normal", a_first_row_of_huge_numbers], says="(N, out), doesn't require grad"
         ),
     },
     cases=Cases(modes=["on"], sequences=["first", "other", "changed"], cover=["X.shape", "all.dtype", "Y.*"]),
@@ -720,7 +720,7 @@ hvp = contract(
             grads=["none", "filled", "heavy"],
             says="of any shape",
         ),
-        "v": data("=x", values=["normal", "zeros"], says="of the shape of x, plain data"),
+        "v": data("=x", values=["normal", "zeros"], says="of the shape of x, doesn't require grad"),
         "another_tensor": data("=x", layouts=["contiguous"]),
         "values": own(values_before),
         # In so steep a function, a difference of gradients has lost its digits even in float64.
@@ -751,7 +751,7 @@ def product_of_a_small_hessian(student):
     return graph(product=student.hvp(lambda t: (t**3).sum(), x, torch.ones(2)), x=x)
 
 
-# --- end task: train_two_heads
+# --- bonus task: train_two_heads
 
 
 @inside
@@ -787,9 +787,9 @@ def training(name, epochs, slow, weight, *, of_body=PLAIN, cases=ONE_TRAINING, *
             ),
             "main": own(a_head, outputs=[2], says="an nn.Linear that takes what body returns"),
             "aux": own(a_head, outputs=[3], says="an nn.Linear that takes what body returns"),
-            "X": data("n inputs", layouts=["contiguous"], says="(n, inputs), plain data"),
-            "Y": data("n 2", layouts=["contiguous"], says="plain data in the shape of main(body(X))"),
-            "Z": data("n 3", layouts=["contiguous"], says="plain data in the shape of aux(body(X))"),
+            "X": data("n inputs", layouts=["contiguous"], says="(n, inputs), doesn't require grad"),
+            "Y": data("n 2", layouts=["contiguous"], says="in the shape of main(body(X)), doesn't require grad"),
+            "Z": data("n 3", layouts=["contiguous"], says="in the shape of aux(body(X)), doesn't require grad"),
             "epochs": number(epochs, says="an int"),
             "lr": number(0.07, says="a float"),
             "slow": number(*slow, says="a float, 0 or more"),

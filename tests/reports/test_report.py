@@ -394,7 +394,7 @@ def test_unanswered_questions_do_not_hide_a_badly_made_question():
 
 
 def test_an_error_counts_in_no_statistic():
-    """Scores, outcomes, figures, checks and end tasks are those of the submissions that were graded."""
+    """Scores, outcomes, figures, checks and bonus tasks are those of the submissions that were graded."""
     rows = [row(f"s{n}", score=3.0) for n in range(4)]
     (alone,) = summarise(rows)
     broken = row("t", error="It is empty.", score=0.0, status="missing", message="It is empty.")

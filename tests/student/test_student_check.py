@@ -482,7 +482,7 @@ def test_the_reference_passes(stem, tmp_path, warm_runners):
     notebook = open_notebook(write(tmp_path / "mine.ipynb", document(cells, assignment_name=stem)))
     found = check(notebook, notebook.questions, 20.0, RunnerProcess)
     assert [one.status for one in found.questions] == ["passes"] * len(COURSE.assignments[stem].questions)
-    worth = COURSE.points(stem)  # an end task has none
+    worth = COURSE.points(stem)  # a bonus task has none
     assert [one.question.points for one in found.questions] == [
         worth.get(one.question.id, 0) for one in found.questions
     ]
