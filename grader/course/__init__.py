@@ -10,7 +10,7 @@
   folder.
 * A question with an afterword has a single public test. Otter shows a test's success message even if another
   test of the question fails; a student would read why an answer is right that is not.
-* A bonus task earns no points. Bonus points would make the totals of gradebook, Canvas and Classroom depend on a
+* A bonus task earns no points. Bonus points would make all totals, here and in Canvas, depend on a
   task without hints. A result holds it beside its questions (`end_task`), and exports never see it.
 * A notebook's picture is a PNG in a data address, in a cell of text (`pictures.py`). Colab shows
   neither attachments nor SVG there, and a saved output is gone once a student runs all cells.

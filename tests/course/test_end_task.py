@@ -97,7 +97,9 @@ def test_a_notebook_asks_for_the_end_task_last_and_without_points(root):
     build(course.assignments.values(), root / "assignments", course.all_points())
     notebook = nbformat.read(root / f"assignments/{STEM}.ipynb", as_version=4)
     sources = [cell.source for cell in notebook.cells]
-    assert "## Bonus task · Three times\n\n*no points; your feedback says what you found*" in "\n".join(sources)
+    assert "## Bonus task · Three times\n\n*no points; your feedback says what you found*" in "\n".join(
+        sources
+    )
     assert sources[-2] == 'grader.check("end")'
     assert not any("has a history" in source for source in sources)
 

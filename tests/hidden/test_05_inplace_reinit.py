@@ -753,7 +753,10 @@ train_and_restart = contract(
             says="a list of pairs (x, y) of shapes (n, k) and (n, o)",
         ),
         "mask": own(
-            factors_of_units, of=["ones", "factors"], words={"factors": "has zeros"}, says="(m,), doesn't require grad"
+            factors_of_units,
+            of=["ones", "factors"],
+            words={"factors": "has zeros"},
+            says="(m,), doesn't require grad",
         ),
         "tau": number(0.3, 1.0, says="a float, the weight of the newest value"),
         "restart": number(9, 2, 0, says="an int, the number of a batch, or one that no batch has"),

@@ -667,7 +667,10 @@ per_sample_grads = contract(
         ),
         "X": data("N in", "1 in", says="(N, in)"),
         "Y": target(
-            "X", "model", values=["normal", a_first_row_of_huge_numbers], says="(N, out), doesn't require grad"
+            "X",
+            "model",
+            values=["normal", a_first_row_of_huge_numbers],
+            says="(N, out), doesn't require grad",
         ),
     },
     cases=Cases(modes=["on"], sequences=["first", "other", "changed"], cover=["X.shape", "all.dtype", "Y.*"]),
@@ -788,8 +791,12 @@ def training(name, epochs, slow, weight, *, of_body=PLAIN, cases=ONE_TRAINING, *
             "main": own(a_head, outputs=[2], says="an nn.Linear that takes what body returns"),
             "aux": own(a_head, outputs=[3], says="an nn.Linear that takes what body returns"),
             "X": data("n inputs", layouts=["contiguous"], says="(n, inputs), doesn't require grad"),
-            "Y": data("n 2", layouts=["contiguous"], says="in the shape of main(body(X)), doesn't require grad"),
-            "Z": data("n 3", layouts=["contiguous"], says="in the shape of aux(body(X)), doesn't require grad"),
+            "Y": data(
+                "n 2", layouts=["contiguous"], says="in the shape of main(body(X)), doesn't require grad"
+            ),
+            "Z": data(
+                "n 3", layouts=["contiguous"], says="in the shape of aux(body(X)), doesn't require grad"
+            ),
             "epochs": number(epochs, says="an int"),
             "lr": number(0.07, says="a float"),
             "slow": number(*slow, says="a float, 0 or more"),

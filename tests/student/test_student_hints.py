@@ -22,7 +22,7 @@ COURSE = Course.find(Path(__file__).parent)
 
 @pytest.mark.parametrize("stem", COURSE.stems)
 def test_every_question_of_the_course_is_found(stem):
-    """Id, title, function, stub and points of the notebook are those of its notebook source; a bonus task has none."""
+    """Ids, titles, functions, starter code and points equal the source; a bonus task has no points."""
     found = questions_of(read_document(COURSE.root / "assignments" / f"{stem}.ipynb"))
     told = [(one.id, one.title, one.function, one.stub.source, one.points) for one in found]
     worth = COURSE.points(stem)
