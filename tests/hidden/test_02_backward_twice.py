@@ -737,11 +737,7 @@ validation_loss = contract(
             form=["a list", "no list"],
             number=["several", "one"],
             dims=["2 dims", "3 dims"],
-            words={
-                "no list": "is no list",
-                "one": "has one batch",
-                "3 dims": "has tensors of 3 dimensions",
-            },
+            words={"no list": "is no list", "one": "has one batch", "3 dims": "has tensors of 3 dimensions"},
             says="gives pairs (x, y), and has a len",
         ),
     },
