@@ -1,8 +1,8 @@
 """``Notebook``, with which a notebook checks its answers in Jupyter, VS Code and Colab.
 
-It has the calls of Otter's class of this name, as far as notebooks use them, and the same verdicts: both run
-the public tests that the notebook was released with, over the names of the kernel. A check raises nothing:
-it gives back what there is to show.
+It has those methods of Otter's class of the same name that notebooks use, and gives the same verdicts: both
+run the released public tests over the names of the kernel. A check raises no error: it returns an object that
+Jupyter displays.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from grader.text import terminal_text
 
 __all__ = ["Notebook"]
 
-_SECONDS = "GRADER_CHECK_SECONDS"  # a variable of the environment: how long a test may take
-_SESSION = "JPY_SESSION_NAME"  # a variable in which Jupyter says which notebook is open
+_SECONDS = "GRADER_CHECK_SECONDS"  # an environment variable with the time limit of a test
+_SESSION = "JPY_SESSION_NAME"  # the environment variable in which Jupyter names the open notebook
 _TYPOS = {"NameError", "UnboundLocalError", "SyntaxError", "IndentationError", "TabError"}
 _LOG = "_autograd_course_log"  # the attribute of IPython's shell that holds it
 _NOT_FOUND = (
@@ -63,7 +63,7 @@ _R = TypeVar("_R")
 
 
 def _shown(call: Callable[_P, _R]) -> Callable[_P, _R | Sentence]:
-    """Let a call of a student's give back a sentence where it would raise."""
+    """Make a method that students call return a sentence instead of raising an error."""
 
     @wraps(call)
     def told(*arguments: _P.args, **options: _P.kwargs) -> _R | Sentence:
@@ -83,7 +83,7 @@ class Notebook:
     """Checks the answers of a notebook.
 
     Args:
-        nb_path: the name that the notebook was released with; its file may have another by now.
+        nb_path: the name under which the notebook was released; its file may have been renamed.
         tests_dir: Otter's; it is not needed here.
         tests_url_prefix: Otter's; it is not needed here.
     """
@@ -104,7 +104,7 @@ class Notebook:
 
     @_shown
     def check(self, question: str = "", global_env: Any = None, *more: object) -> Verdict | None:
-        """Run the public tests of a question, over the caller's names; what is found shows itself."""
+        """Run the public tests of a question over the caller's names; Jupyter shows the verdict."""
         if _is_graded_by_otter():
             return None
         if asked := [one for one in (global_env, *more) if isinstance(one, str)]:
@@ -126,7 +126,7 @@ class Notebook:
 
     @_shown
     def hint(self, question: str = "") -> HintShown:
-        """Show the next hint to a question; after the last one, that one again."""
+        """Show the next hint for a question; after the last one, repeat it."""
         asked = _asked(self._notebook(), question)
         hints = self._hints_to(asked)
         if not hints:
@@ -135,7 +135,7 @@ class Notebook:
         return HintShown(asked.id, hints[number - 1], number, len(hints))
 
     def _hints_to(self, question: Question) -> list[Hint]:
-        """The hints to a question, without those about an error that the last check did not meet."""
+        """The hints for a question, without those about an error that the last check did not raise."""
         is_solved = question.id in self._without_error
         return [hint for hint in authors_hints(question) if not (is_solved and hint.is_about_an_error)]
 
@@ -147,7 +147,7 @@ class Notebook:
         return lambda *_, **__: told
 
     def _notebook(self) -> StudentNotebook:
-        """The released notebook, else a file of it that carries its own checks."""
+        """The released notebook, or otherwise a file that contains its own checks."""
         if self._found is None:
             self._found = _find(self._path, self._folder)
         return self._found
@@ -160,7 +160,7 @@ class Notebook:
         elif function in names:
             run = _run(question, names, _seconds())
             status = "fails" if any(failure for _, failure in run.tests) else "passes"
-            if stub and notebook.released:  # only then the starter code is known
+            if stub and notebook.released:  # only a released notebook has the starter code
                 answered = answer_status(stub.source, function, names, sources_of(linecache.cache))
                 status = "untouched" if answered == "untouched" else status
         log, stub_id, opened = self._log, stub.id if stub else "", Path(os.environ.get(_SESSION, ""))
@@ -193,32 +193,32 @@ class Notebook:
         )
 
 
-_LATEST: list[Notebook] = []  # of this kernel, for a cell that says `import grader`
+_LATEST: list[Notebook] = []  # the notebook of this kernel, for a cell that runs `import grader`
 
 
 def check(question: str = "", *more: object) -> Verdict | Sentence | None:
-    """``check`` of the notebook's own ``grader``, whose name `import grader` took."""
+    """Call ``check`` of the notebook's ``grader``, whose name `import grader` has replaced."""
     return (_LATEST or [Notebook()])[0].check(question, *more)
 
 
 def check_all() -> Verdicts | Sentence | None:
-    """The same for ``check_all``."""
+    """Call ``check_all`` of the notebook's ``grader``."""
     return (_LATEST or [Notebook()])[0].check_all()
 
 
 def hint(question: str = "") -> HintShown | Sentence:
-    """The same for ``hint``."""
+    """Call ``hint`` of the notebook's ``grader``."""
     return (_LATEST or [Notebook()])[0].hint(question)
 
 
 class _Run(NamedTuple):
-    """What came of the tests of a question.
+    """The outcome of a question's tests.
 
     Attributes:
-        tests: each with what went wrong.
+        tests: each test with its failure, or None.
         printed: what the function printed.
-        graph: of the last call in the first test that failed, else in the last test; None where nothing in
-            it requires grad.
+        graph: of the last call in the first failed test, or in the last test if none failed; None if nothing
+            in it requires grad.
     """
 
     tests: tuple[tuple[str, Failure | None], ...]
@@ -227,7 +227,7 @@ class _Run(NamedTuple):
 
     @property
     def is_an_attempt(self) -> bool:
-        """Whether the function ran and failed at what is asked; a typo or a missing return is no attempt."""
+        """Whether the function ran and failed a test; a typo or a missing return is not an attempt."""
         failures = [failure for _, failure in self.tests if failure]
         return any(f.kind not in _TYPOS and RETURN_MISSING not in f.text for f in failures)
 
@@ -237,7 +237,7 @@ class _Run(NamedTuple):
         return not self.tests or bool(self.printed.warned) or any(f and not f.said for _, f in self.tests)
 
     def placed(self, cell: CellRun) -> _Run:
-        """The same with each failure at its line of the cell that ran."""
+        """The same outcome, with the line of each failure in the cell that ran."""
         return self._replace(tests=tuple((said, one and cell.placed(one)) for said, one in self.tests))
 
 
@@ -245,7 +245,7 @@ _NOTHING = _Run((), Printed(), None)
 
 
 def _run(question: Question, names: dict[str, Any], seconds: float) -> _Run:
-    """Run the tests of a question; each is stopped when its time is up."""
+    """Run the tests of a question, each with a time limit."""
     file, graph = f"<public check of {question.id}>", None
     found: list[tuple[str, Failure | None]] = []
     assert question.check is not None
@@ -261,7 +261,7 @@ def _run(question: Question, names: dict[str, Any], seconds: float) -> _Run:
             except StoppedError as error:
                 late = {"text": f"was stopped after {seconds:g} s", "meaning": ""}
                 found.append((said.title, Failure(**{**failure_of(error, file, names), **late})))
-                break  # as in a terminal, where a test that takes too long is the last
+                break  # as in a terminal: no test runs after one that timed out
             except BaseException as error:  # noqa: BLE001 - SystemExit too is the student's function's doing
                 failure = Failure(**failure_of(error, file, names))
             if not any(earlier for _, earlier in found):
@@ -273,10 +273,10 @@ def _run(question: Question, names: dict[str, Any], seconds: float) -> _Run:
 
 
 def _find(named: Path | None, folder: Path) -> StudentNotebook:
-    """The released notebook of a name, else a file of it that carries the checks.
+    """The released notebook with this name, or otherwise a file that contains the checks.
 
     Raises:
-        GraderError: neither is there.
+        GraderError: there is neither.
     """
     opened = os.environ.get(_SESSION), _callers_names().get("__vsc_ipynb_file__")
     likely = [Path(path) for path in (named, *opened) if path]
@@ -292,7 +292,7 @@ def _find(named: Path | None, folder: Path) -> StudentNotebook:
 
 
 def _asked(notebook: StudentNotebook, name: str) -> Question:
-    """The question of an id or a function's name; GraderError names those there are."""
+    """The question with this id or function; otherwise a GraderError that lists the questions."""
     wanted = str(name).strip()
     with suppress(GraderError):
         return notebook.question(wanted)
@@ -305,13 +305,13 @@ def _asked(notebook: StudentNotebook, name: str) -> Question:
 
 
 def _require_gradients() -> None:
-    """Raise GraderError where gradients are off before a check: every result would be without a graph."""
+    """Raise GraderError if gradients are disabled: no result would be connected to a graph."""
     if not gradients_are_on():
         raise GraderError(_GRADIENTS_ARE_OFF)
 
 
 def _cell_log() -> CellLog | None:
-    """What cells did in this kernel, which is noted once, however often the first cell runs."""
+    """The log of this kernel's cells, created only once, however often the first cell runs."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     if shell is None:

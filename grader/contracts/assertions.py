@@ -1,8 +1,8 @@
 """Assertions about one case of a contract; the reference shows what is right.
 
-Each of them fails with the first difference from the reference. The messages of a check are arguments of its
-assertions; where a check gives none, a general sentence is shown. `assert_same_values` and
-`assert_same_gradients` also fail if the call does not raise the error that the reference raises.
+Each assertion fails with the first difference from the reference. A check passes its messages as arguments;
+without one, students read a general sentence. `assert_same_values` and `assert_same_gradients` also fail if
+the call does not raise the error that the reference raises.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from grader.sandbox.facts import Raised, Tensor
 from grader.text import capital
 
 _NO_TEXTS: Mapping[str, Any] = {}
-#: Recorded counts of which less than the reference's is right, too.
+#: Recorded counts that may be smaller than the reference's.
 _AMOUNTS = {"entered", "graphs", "graphs left"}
-#: Of measured memory, how many forwards more than the reference do no harm.
+#: The memory of so many forwards more than the reference's is accepted.
 _SLACK = {"left": 0.15, "peak": 0.15, "peak+1": 1.0}
 #: Bytes of the largest of Python's small objects, as which each counts where there are many more than the
 #: reference's: a DataLoader or a checkpoint has some hundred.
@@ -36,7 +36,7 @@ _TRACES = {"version", "storage", "history", "is_leaf", "identity", "hooks", "att
 
 @dataclass(frozen=True)
 class _Messages:
-    """What a check says of wrong values; see `assert_same_values`."""
+    """The messages of a check about wrong values; see `assert_same_values`."""
 
     result: str
     changes: Mapping[str, str]
@@ -48,7 +48,7 @@ class _Messages:
         return next((text for rule, text in self.changes.items() if fnmatchcase(path_and_part, rule)), None)
 
     def of_use(self, name: str) -> str:
-        """The message about a fact of the result's use."""
+        """The message about an observation of the result's use."""
         message = self.then.get(name, "") if isinstance(self.then, Mapping) else self.then
         return message or f"Using the result gives something wrong: {name}."
 
@@ -63,20 +63,19 @@ def assert_same_values(  # noqa: PLR0913 - a message for each kind of value
     recorded: Mapping[str, str] = _NO_TEXTS,
     exact_types: bool = False,
 ) -> None:
-    """Fail unless the result is right, and all that must change became the same.
+    """Fail unless the result, and everything that must change, equals the reference's.
 
-    That includes what the contract's ``use`` returned, and what networks, optimizers and warnings did.
+    This includes the observations of `Call.then`, and what networks, optimizers and warnings did.
 
     Args:
         case: the case.
-        result: the message about a wrong result. A hint may follow behind a blank line, as in all messages.
-        only: patterns of what is compared: `Rules.entries` of the result (or ``"result"``), facts of its
-            use, and paths of what changes (``"model*"``). Without any, everything is.
-        changes: messages about what the reference changes in the caller's objects, by pattern of
-            ``path:part``.
-        then: the message about the result's use; where its facts have names, messages by name.
-        recorded: messages by name of what is recorded (`Call.record`); of ``steps`` the hint alone.
-        exact_types: a list is not a tuple, and a dict has no keys besides the expected ones.
+        result: the message about a wrong result. As in all messages, a hint may follow after a blank line.
+        only: patterns of what to compare: `Rules.entries` of the result (or ``"result"``), observations of
+            its use, and paths of changed objects (``"model*"``). By default, everything is compared.
+        changes: messages about wrong changes of the caller's objects, by pattern of ``path:part``.
+        then: the message about the result's use, or messages by name if its observations have names.
+        recorded: messages by the names of `Call.record`; for ``steps``, only the hint.
+        exact_types: distinguish lists from tuples, and refuse unexpected keys of a dict.
 
     Raises:
         FailedCheckError: something differs.
@@ -91,11 +90,11 @@ def assert_same_values(  # noqa: PLR0913 - a message for each kind of value
 
 
 def assert_same_object(case: Case, message: str = "") -> None:
-    """Fail unless the call returned the same one of its arguments as the reference, or a tuple of them.
+    """Fail unless the call returned the same argument object as the reference, or a tuple of such objects.
 
     Args:
         case: the case.
-        message: instead of "You returned a new object instead of w itself ...".
+        message: replaces "You returned a new object instead of w itself ...".
     """
     seen, expected = case.sides
     if expected.raised is not None or expected.result is NOT_RECORDED:
@@ -107,7 +106,7 @@ def assert_same_object(case: Case, message: str = "") -> None:
 
 
 def assert_same_raised(case: Case) -> None:
-    """Fail unless the call raised an error exactly if the reference did, and the same one."""
+    """Fail unless the call raised the same error as the reference, or none if the reference raised none."""
     _require(_raised(*case.sides))
 
 
@@ -116,9 +115,9 @@ def assert_memory(case: Case, *, left: str = "", peak: str = "", graphs: str = "
 
     Args:
         case: the case.
-        left: the message about memory that is held after the call, instead of a sentence with both numbers.
-        peak: that about memory that is held while the networks compute.
-        graphs: that about graphs of earlier calls that are alive at a call.
+        left: replaces the message about memory that is held after the call, which gives both numbers.
+        peak: replaces the message about memory that is held while the networks compute.
+        graphs: replaces the message about graphs of earlier calls that are alive when a network is called.
     """
     seen, expected = case.sides
     _require(
@@ -136,16 +135,16 @@ def assert_same_gradients(  # noqa: PLR0913 - a message for each of the losses
     none_is_zero: bool = True,
     flags: bool = False,
 ) -> None:
-    """Fail unless losses of the result, and losses computed before the call, bring the right gradients.
+    """Fail unless losses of the result, and losses computed before the call, give the right gradients.
 
     Args:
         case: the case.
-        of: what the loss is computed from, as in "the total".
+        of: what the loss is computed from, such as "the total".
         because: explanations of wrong gradients, as `assert_gradients` takes them.
         then: explanations, or the message about a missing error, for gradients that `Call.then` returned, by
-            name; without one, `because` counts.
-        pending: of a loss that was computed before the call: the message if it must raise an error and does
-            not, or explanations of its wrong gradients.
+            name. `because` applies to names without one.
+        pending: about a loss that was computed before the call: the message if its backward must raise an
+            error and does not, or explanations of its wrong gradients.
         none_is_zero: no gradient is as good as a gradient of zeros, and the other way round.
         flags: tensors of the result must also have the reference's `requires_grad`, and must not be
             inference tensors, unless ``result:inference`` is ignored.
@@ -159,13 +158,13 @@ def assert_same_gradients(  # noqa: PLR0913 - a message for each of the losses
 
 
 def assert_no_side_effects(case: Case, hint: str = "", *, may_share_storage: bool = False) -> None:
-    """Fail if anything changed that the reference leaves unchanged, also by a call that must raise.
+    """Fail if anything changed that the reference leaves unchanged, even if the call must raise an error.
 
     The result of an earlier call must be unchanged, too.
 
     Args:
         case: the case.
-        hint: shown with whatever changed, except for flags and modes, and where the sentence says all.
+        hint: shown for every change, except of flags and modes, and unless the message says everything.
         may_share_storage: the result may share storage with the caller's objects, and its tensors with each
             other. Otherwise they must not, unless the reference's do.
 
@@ -196,7 +195,7 @@ def _returned(
     if expected.raised is not None:
         return
     rules, record = case.rules, case.record if expected.recorded is not None else ()
-    if "steps" in record:  # everything else follows from them
+    if "steps" in record:  # the steps determine everything else
         _assert_steps(rules, messages, seen.recorded["steps"], expected.recorded["steps"])
     if expected.result is not NOT_RECORDED:
         assert_close(
@@ -216,7 +215,7 @@ def _returned(
 def _parts(
     rules: Rules, seen: Observation, expected: Observation, only: Collection[str]
 ) -> tuple[Observation, Observation]:
-    """Both observations with the facts that some patterns name."""
+    """Both observations, reduced to the parts that some patterns name."""
 
     def some(facts: Mapping[str, Any]) -> dict[str, Any]:
         return {name: fact for name, fact in facts.items() if is_named(name, only)}
@@ -236,14 +235,14 @@ def _parts(
 
 
 def _named_entries(names: Sequence[str], seen: Any, expected: Any) -> tuple[Any, Any]:
-    """Both results, their entries by name where they are tuples of as many entries as there are names."""
+    """Both results, as dicts if they are tuples with one entry for each name."""
     if names and all(type(side) is tuple and len(side) == len(names) for side in (seen, expected)):
         return dict(zip(names, seen, strict=True)), dict(zip(names, expected, strict=True))
     return seen, expected
 
 
 def _raised(seen: Observation, expected: Observation) -> Iterator[Finding]:
-    """What is wrong with the error of a call, or with there being one, or none."""
+    """A wrong, missing or unexpected error of a call."""
     error, right = seen.raised, expected.raised
     if isinstance(error, Raised) and right is None:
         yield finding_of(error, "unobserved")
@@ -260,7 +259,7 @@ def _raised(seen: Observation, expected: Observation) -> Iterator[Finding]:
 
 
 def _assert_then(rules: Rules, messages: _Messages, seen: Any, expected: Any) -> None:
-    """Fail where using the result showed something else: a fact, or facts by name, but for gradients."""
+    """Fail if the observations of the result's use differ, except for gradients."""
     if not isinstance(expected, dict):
         assert_close(seen, expected, messages.of_use(""), full_precision=rules.full_precision)
         return
@@ -273,7 +272,7 @@ def _assert_then(rules: Rules, messages: _Messages, seen: Any, expected: Any) ->
 
 
 def _assert_changes(rules: Rules, messages: _Messages, seen: Observation, expected: Observation) -> None:
-    """Fail where what must change stays or becomes something else, or what counts changed and must not."""
+    """Fail if a part that must change is unchanged or wrong, or if a count changed that must not."""
     for path_and_part, sentence in expected.changes.items():
         part = path_and_part.rpartition(":")[2]
         if part not in _TRACES and not is_named(path_and_part, rules.ignore):
@@ -287,7 +286,7 @@ def _assert_changes(rules: Rules, messages: _Messages, seen: Observation, expect
 
 
 def _assert_may_stay(rules: Rules, messages: _Messages, path_and_part: str) -> None:
-    """Fail where a part that the reference changes must change."""
+    """Fail if a part is unchanged that the reference changes, unless the change is optional."""
     path, _, part = path_and_part.rpartition(":")
     if not is_named(path_and_part, rules.optional):
         text = messages.of_change(path_and_part)
@@ -309,12 +308,12 @@ def _assert_becomes(  # noqa: PLR0913, PLR0917 - what is compared, and what is s
     seen: Observation,
     expected: Observation,
 ) -> None:
-    """Fail where a part that the reference changes became something else."""
+    """Fail if a part that the reference changes has a wrong value."""
     path, _, part = path_and_part.rpartition(":")
     message = messages.of_change(path_and_part)
     value, right = (_part_of(side.side_effects["after"].get(path), part) for side in (seen, expected))
     if isinstance(right, Tensor) and right.value is None and expected.memory is not None:
-        return  # of large tensors only the small ones are compared
+        return  # large tensors are compared in the cases with small ones
     if isinstance(right, Tensor):
         named = f"{path}.grad" if part == "grad" else path
         message = message or f"After your call {named} is wrong."
@@ -327,7 +326,7 @@ def _assert_becomes(  # noqa: PLR0913, PLR0917 - what is compared, and what is s
 def _assert_unchanged(
     messages: _Messages, path_and_part: str, sentence: str, side_effects: Mapping[str, Any]
 ) -> None:
-    """Fail where a part that the reference leaves unchanged has other values, except for rounding."""
+    """Fail if the values of a part changed, beyond rounding, that the reference leaves unchanged."""
     path, _, part = path_and_part.rpartition(":")
     before, after = (_part_of(side_effects[when].get(path), part) for when in ("before", "after"))
     message = messages.of_change(path_and_part) or sentence
@@ -338,7 +337,7 @@ def _assert_unchanged(
 
 
 def _part_of(entry: Mapping[str, Any] | None, part: str) -> Any:
-    """A part of what ``SideEffects`` recorded of an object."""
+    """A part of the record that ``SideEffects`` made of an object."""
     if entry is None:
         return None
     if entry.get("kind") == "tensor":
@@ -354,7 +353,7 @@ def _part_of(entry: Mapping[str, Any] | None, part: str) -> Any:
 def _recorded(
     messages: _Messages, name: str, seen: Mapping[str, Any], expected: Mapping[str, Any]
 ) -> Iterator[Finding]:
-    """Counts of what all networks did, or one of them, as ``model.calls``, that differ."""
+    """Wrong counts of what all networks did, or what one of them did (``model.calls``)."""
     whose, _, amount = name.rpartition(".")
     counted, _, more = amount.partition("+")
     for fact in ("calls", "copies") if counted == "calls" else (counted,):
@@ -373,7 +372,7 @@ def _recorded(
 def _too_heavy(
     record: Sequence[str], messages: Mapping[str, str], seen_call: Observation, expected_call: Observation
 ) -> Iterator[Finding]:
-    """What is held that should not be, in bytes; a forward is the unit."""
+    """Memory that is held and should not be, in bytes, with a tolerance in units of one forward."""
     seen, expected = seen_call.memory, expected_call.memory
     if expected is None:
         raise NotApplicable("memory is measured in another case")
@@ -396,7 +395,7 @@ def _too_heavy(
 
 
 def _given(seen: Any, expected: list[Any]) -> Iterator[Finding]:
-    """What a function of the caller's was called with."""
+    """Wrong arguments, or a wrong number of calls, of a function of the caller's."""
     if len(seen) != len(expected):
         right = _times(len(expected))
         message = f"Your function calls the caller's function {_times(len(seen))} instead of {right}."
@@ -406,7 +405,7 @@ def _given(seen: Any, expected: list[Any]) -> Iterator[Finding]:
 
 
 def _assert_steps(rules: Rules, messages: _Messages, seen: Any, expected: list[Any]) -> None:
-    """Fail where an optimizer steps with other gradients than it should, or not as often."""
+    """Fail if an optimizer made a step with wrong gradients, or a wrong number of steps."""
     hint = messages.recorded.get("steps", "")
     if len(seen) != len(expected):
         message = f"The optimizer makes {len(seen)} steps during your call instead of {len(expected)}."
@@ -443,7 +442,7 @@ def _finding_of_count(messages: Mapping[str, str], name: str, count: Any, right:
 
 
 def _times(counts: Any) -> str:
-    """As in ``once``, ``3 times``; of several networks the largest number."""
+    """A number of calls such as ``once`` or ``3 times``: the largest one of several networks."""
     number = max(counts.values(), default=0) if isinstance(counts, Mapping) else counts
     return {0: "never", 1: "once", 2: "twice"}.get(number, f"{number} times")
 
@@ -453,7 +452,7 @@ def _times(counts: Any) -> str:
 
 @dataclass(frozen=True)
 class _Gradients:
-    """What a check asks of gradients; see `assert_same_gradients`."""
+    """The requirements of a check on gradients; see `assert_same_gradients`."""
 
     of: str
     because: Mapping[str, Explanation]
@@ -488,7 +487,7 @@ def _gradients_differ(
 def _assert_gradients_of_result(
     rules: Rules, wanted: _Gradients, entry: str, seen: Observation, expected: Observation
 ) -> None:
-    """Fail where a loss of the result, or of an entry of it, brings other gradients than it should."""
+    """Fail if a loss of the result, or of one of its entries, gives wrong gradients."""
     gradients, right = seen.gradients, expected.gradients
     if entry:
         gradients, right = _entry(gradients, entry), right[entry]
@@ -505,7 +504,7 @@ def _assert_gradients_of_result(
 
 
 def _assert_earlier_gradients(rules: Rules, wanted: _Gradients, seen: Any, expected: Any) -> None:
-    """Fail where the result of an earlier call with other things brings other gradients than it should."""
+    """Fail if the result of an earlier call with other arguments gives wrong gradients."""
     if not is_gradients(expected) or isinstance(expected["gradients"], Raised):
         return
     assert_gradients(
@@ -520,7 +519,7 @@ def _assert_earlier_gradients(rules: Rules, wanted: _Gradients, seen: Any, expec
 def _assert_gradients_of_use(
     rules: Rules, wanted: _Gradients, name: str, seen: Any, expected: Mapping[str, Any]
 ) -> None:
-    """Fail where something that was computed with the result brings other gradients than it should."""
+    """Fail if something that was computed with the result gives wrong gradients."""
     why = wanted.then.get(name, "")
     if isinstance(expected["gradients"], Raised):
         error = seen.get("gradients") if is_gradients(seen) else None
@@ -556,7 +555,7 @@ def _is_not_connected(gradients: Any) -> bool:
 
 
 def _assert_flags(seen: Any, expected: Any, rules: Rules, of: str) -> None:
-    """Fail where a tensor of the result requires grad and should not, or is an inference tensor."""
+    """Fail if a tensor of the result has a wrong `requires_grad`, or is an inference tensor."""
     if isinstance(expected, list | tuple | dict):
         keys: Any = expected if isinstance(expected, dict) else range(len(expected))
         for key in keys:
@@ -582,7 +581,7 @@ def _entry(thing: Any, key: Any) -> Any:
 
 
 def _assert_pending(wanted: _Gradients, name: str, seen: Any, expected: Any) -> None:
-    """Fail where a loss that was computed before the call goes back otherwise than it should."""
+    """Fail if the backward of a loss that was computed before the call goes wrong."""
     if isinstance(expected["gradients"], Raised):
         error = seen["gradients"] if isinstance(seen, dict) else None
         of_loss = f"`backward()` on a loss that was computed from the old values of {name}"
@@ -606,7 +605,7 @@ def _assert_pending(wanted: _Gradients, name: str, seen: Any, expected: Any) -> 
 def _changed(
     rules: Rules, hint: str | None, seen: Observation, expected: Observation, *, may_share_storage: bool
 ) -> Iterator[Finding]:
-    """What changed and must not, even by a call that stopped, and storage that the result shares."""
+    """Forbidden changes, even by a call that raised an error, and storage that the result must not share."""
     for path_and_part, sentence in seen.changes.items():
         is_ignored = is_named(path_and_part, (*rules.ignore, *rules.optional, *rules.updates))
         is_mere = _replaces(path_and_part, expected.changes) or _is_rounded(
@@ -638,13 +637,13 @@ def _changed(
 
 
 def _replaces(path_and_part: str, expected: Mapping[str, str]) -> bool:
-    """Whether it is a mere trace of a write, at a thing that the reference writes to, too."""
+    """Whether a change is only the trace of a write to an object that the reference writes to, too."""
     path, _, part = path_and_part.rpartition(":")
     return part in {"version", "history"} and f"{path}:value" in expected
 
 
 def _is_rounded(path_and_part: str, seen: Observation, expected: Observation, rules: Rules) -> bool:
-    """Whether values changed only by rounding, where the reference writes the same values as before."""
+    """Whether values changed only by rounding, if the reference writes back the same values."""
     path, _, part = path_and_part.rpartition(":")
     if part != "value" or f"{path}:version" not in expected.changes:
         return False

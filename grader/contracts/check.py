@@ -1,4 +1,4 @@
-"""A check with its author's points, title and hint; and facts described in words."""
+"""A hidden check with its author's points, title and hint; and values described in words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grader.text import printable
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 MAX_HINT = 1_000  # characters
-#: The markers of `points` and `cases`, as pytest has to know them.
+#: The markers of `points` and `cases`, which must be registered with pytest.
 MARKERS = (
     "points(number, side_effects=False): what a hidden check is worth",
     "cases(*factors): which factors of a contract may vary in the cases that a hidden check is about",
@@ -32,12 +32,12 @@ class Check:
     Attributes:
         id: the name of the test function.
         title: the first line of its docstring, which students read.
-        hint: the rest of the docstring, which students read where facts are wrong and no other hint is given.
+        hint: the rest of the docstring, which students read if a value is wrong and the message has no hint.
         question: the id of its contract's question.
         contract: the name of its contract.
-        is_of_side_effects: whether it passes for an answer that does nothing. It earns points only beside
-            checks that do not fail.
-        cases: patterns of the factors that may vary in the cases that it is about.
+        is_of_side_effects: whether an answer that does nothing passes it. It earns points only if no other
+            check fails.
+        cases: patterns of the factors that may vary in its cases.
     """
 
     id: str
@@ -51,15 +51,15 @@ class Check:
 
 
 def points(number: float, *, side_effects: bool = False) -> pytest.MarkDecorator:
-    """Say what a check is worth.
+    """Set the points of a check.
 
     Args:
         number: of points.
-        side_effects: the check is about what must be unchanged, so that an answer that does nothing passes
-            it. It earns partial credit only if no other check of the question fails for typical inputs.
+        side_effects: an answer that does nothing passes the check. It earns partial credit only if no other
+            check of the question fails for typical inputs.
 
     Raises:
-        CourseError: it is no number, or not positive, or infinite.
+        CourseError: the number is not a positive finite number.
     """
     if callable(number):
         raise CourseError("write @points(2): a check is worth a number of points")
@@ -75,7 +75,7 @@ def points_of(function: Callable[..., Any]) -> tuple[float, bool]:
 
 
 def cases(*factors: str) -> pytest.MarkDecorator:
-    """Say which cases a check is about: typical ones, and those in which only these factors vary.
+    """Restrict a check to typical cases, and cases in which only these factors vary.
 
     Args:
         factors: patterns, as in ``@cases("mask.*")``; without any, the check is about typical cases only.
@@ -106,15 +106,15 @@ def title_and_hint(function: Callable[..., Any]) -> tuple[str, str | None]:
 
 
 def raised(fact: Any, error: type[BaseException], fragment: str = "") -> bool:
-    """Whether a fact is an exception of this class, or of a subclass, whose text contains the fragment.
+    """Whether a value is an exception of this class, or of a subclass, whose text contains the fragment.
 
-    The fragment should be stable over torch's releases.
+    Choose a fragment that is the same in all releases of torch.
     """
     return isinstance(fact, Raised) and error.__name__ in fact.types and fragment in fact.text
 
 
 def describe(fact: Any) -> str:
-    """A fact's kind, in words: ``a tensor``, ``None``, ``an int`` ..."""
+    """The type of a value, in words: ``a tensor``, ``None``, ``an int`` ..."""
     if fact is None:
         return "None"
     if isinstance(fact, Tensor):
@@ -127,11 +127,11 @@ def describe(fact: Any) -> str:
 
 
 def entries(number: int) -> str:
-    """As in ``1 entry``."""
+    """A number of entries, such as ``1 entry``."""
     return "1 entry" if number == 1 else f"{number} entries"
 
 
 def instead(seen: Any, expected: Any) -> str:
-    """The kind of a fact beside the expected kind: ``a list, not a tensor``."""
+    """The type of a value and the expected type: ``a list, not a tensor``."""
     kind, other = describe(seen), describe(expected)
     return f"{kind}, not {other}" if kind != other else f"{kind} of another class"  # a student's own "list"

@@ -1,4 +1,4 @@
-"""``assert_close``: compares what was seen with what is expected, and says how it differs."""
+"""``assert_close``: compares an observed value with the expected one, and says how they differ."""
 
 from __future__ import annotations
 
@@ -39,30 +39,30 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
     strict: bool = False,
     full_precision: bool = False,
 ) -> None:
-    """Fail unless two facts are numerically the same, element by element.
+    """Fail unless two values are numerically equal, element by element.
 
     Shape and dtype must be equal. Elements agree within the dtype's ``TOLERANCE`` times the larger of the
     expected element's magnitude and a hundredth of the largest expected element's. So rounding noise around
-    zero does not count, and a small gradient is not taken for zero. Where the reference's facts move further,
-    once its results are rounded otherwise, they agree within four times that. If all expected elements are 0,
+    zero is accepted, and a small gradient does not count as zero. If the reference's values change more when
+    its results are perturbed by rounding, four times that change is accepted. If all expected elements are 0,
     only 0 is right. NaN is never equal; infinities are equal to themselves.
 
     Args:
         seen: a tensor, a number, None, or lists, tuples and dicts of these, to any depth.
         expected: the same of the reference.
         message: the diagnosis, to which the place and kind of the first difference are added. A hint may
-            follow behind a blank line. It is not shown where an error was caught, another type, shape, dtype
-            or number of entries was seen, or values are nan, cut off, rounded, nearly right or in another
+            follow after a blank line. Students don't see it if an error was caught, if type, shape, dtype or
+            number of entries differ, or if values are nan, cut off, rounded, nearly right or in another
             order.
-        others: facts that the student may have taken instead, as for ``how_it_differs``.
-        place: the path of the facts, if the message does not name it.
-        strict: a tuple is not a list, and a dict has no other keys than the expected dict.
-        full_precision: values of float64, and Python's numbers, agree to 1e-12 of each element, or within the
+        others: wrong results that may have been observed, as for ``how_it_differs``.
+        place: the path of the values, if the message does not name it.
+        strict: distinguish tuples from lists, and refuse unexpected keys of a dict.
+        full_precision: float64 values and Python numbers must agree to 1e-12 of each element, or within the
             measured sensitivity to rounding.
 
     Raises:
         FailedCheckError: they differ.
-        TypeError: the expected fact cannot be compared, or an entry of others is a dict.
+        TypeError: the expected value cannot be compared, or an entry of `others` is a dict.
         ValueError: the expected tensor is too large to be compared.
     """
     require_facts(others or {})
@@ -73,7 +73,7 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
 
 
 def _finding(message: str, difference: Difference) -> Finding:
-    """What an author's message says of a difference."""
+    """The finding for a difference, from an author's message."""
     diagnosis, hint = diagnosis_and_hint(message)
     if difference.error is not None:
         place = f" ({difference.place})" if difference.place else ""
@@ -90,24 +90,24 @@ def _finding(message: str, difference: Difference) -> Finding:
 
 
 def require_facts(others: Mapping[str, Any]) -> None:
-    """Raise TypeError for a dict of facts under a single name, which would never be compared."""
+    """Raise TypeError for a dict under a single name, which would never be compared."""
     for name, fact in others.items():
         if isinstance(fact, dict):
             raise TypeError(f"others={{{name!r}: ...}} is a dict: name each of its tensors, in one dict")
 
 
 def is_close(seen: Any, expected: Any, *, full_precision: bool = False) -> bool:
-    """Whether ``assert_close`` passes; to choose between diagnoses, for a verdict needs a sentence."""
+    """Whether ``assert_close`` would pass; only for choosing between diagnoses, not for a verdict."""
     return _Comparison({}, "", full_precision=full_precision).difference(seen, expected) is None
 
 
 def compare(seen: Any, expected: Any, others: Mapping[str, Any]) -> Difference | None:
-    """The first difference that ``assert_close`` would tell, or None."""
+    """The first difference that ``assert_close`` would report, or None."""
     return _Comparison(others, "").difference(seen, expected)
 
 
 def because(diagnosis: str, difference: Difference) -> str:
-    """A diagnosis with the place and the kind of the difference at its end."""
+    """A diagnosis that ends with the place and the kind of the difference."""
     clause = ": ".join(filter(None, (difference.place, difference.clause)))
     says_so = difference.is_none and "None" in diagnosis
     return f"{diagnosis.rstrip('.')} ({clause})." if clause and not says_so else diagnosis
@@ -115,7 +115,7 @@ def because(diagnosis: str, difference: Difference) -> str:
 
 @dataclass(frozen=True)
 class _Comparison:
-    """Compares two facts at the same place of a structure: ``bias``, ``part [2][0]``, or empty."""
+    """Compares two values at the same place of a structure: ``bias``, ``part [2][0]``, or empty."""
 
     others: Mapping[str, Any]
     place: str
@@ -215,7 +215,7 @@ class _Comparison:
         return replace(self, place=place, others={**self.others, **siblings})
 
     def _another_type(self, seen: Any, expected: Any) -> Difference:
-        """Another type; only None may come of the mistake that a hint is about."""
+        """The difference of type; a hint about a mistake fits only if the observed value is None."""
         clause, is_none = f"it is {instead(seen, expected)}", seen is None
         return Difference(clause, "type", says_all=not is_none, place=self.place, is_none=is_none)
 
@@ -228,10 +228,10 @@ class _Comparison:
 
 
 def _siblings(expected: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """The other entries of a dict, which a student may have taken instead."""
+    """The other entries of a dict, which a student may have confused with this one."""
     return {f"what {name} should be": value for name, value in expected.items() if name != key}
 
 
 def _is_single(fact: Any) -> bool:
-    """Whether a fact is a single number, which may be equal to another entry of a list by chance."""
+    """Whether a value is a single number, which may equal another entry of a list by chance."""
     return is_number(fact) or (isinstance(fact, Tensor) and len(fact.value or ()) == 1)

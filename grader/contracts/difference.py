@@ -1,4 +1,4 @@
-"""When two facts count as the same, and how they differ, in a clause that shows no expected value."""
+"""Whether two values are equal, and how they differ, in a clause that shows no expected value."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 
 from grader.sandbox.facts import Raised, Tensor
 
-#: Relative (and, scaled by the largest element, absolute) tolerance by dtype; other dtypes have to be exact.
-#: A number counts as float32's, because most often it is a float32's .item().
+#: Relative (and, scaled by the largest element, absolute) tolerance by dtype; other dtypes must be exact. A
+#: Python number counts as a float32, because it usually is the .item() of one.
 TOLERANCE = {
     "torch.float64": 1e-5,
     "torch.complex128": 1e-5,
@@ -24,16 +24,16 @@ TOLERANCE = {
 
 
 def is_number(fact: Any) -> bool:
-    """Whether it is an int or a float, and no bool."""
+    """Whether a value is an int or a float, and not a bool."""
     return isinstance(fact, int | float) and not isinstance(fact, bool)
 
 
-#: A right answer may be so many times as far from the reference as the reference moves.
+#: The tolerance of a right answer, in multiples of the reference's sensitivity to rounding.
 _MOVED = 4
 
 
 def rounding_of(fact: Any) -> float:
-    """How far a right answer may be from a fact of the reference, however small that is."""
+    """The absolute tolerance for a value of the reference, from its sensitivity to rounding."""
     if isinstance(fact, list | tuple):
         return max(map(rounding_of, fact), default=0.0)
     return _MOVED * getattr(fact, "sensitivity", 0.0)
@@ -53,7 +53,7 @@ def are_close(
     ]
 
 
-#: The relative difference that elements of float64 may have where full precision is asked for.
+#: The relative tolerance of float64 elements if full precision is required.
 _FULL_PRECISION = 1e-12
 
 
@@ -69,20 +69,20 @@ def is_fully_precise(seen: Sequence[float], expected: Sequence[float], rounding:
 
 
 def decimals_of(seen: Sequence[float], expected: Sequence[float]) -> int | None:
-    """The decimals to which the expected numbers have to be rounded to give the seen numbers, or None."""
+    """The number of decimals to which the observed numbers are the rounded expected ones, or None."""
     if list(seen) == list(expected):
         return None
     return next((d for d in range(10) if [round(e, d) for e in expected] == list(seen)), None)
 
 
 def to_decimals(decimals: int, numbers: int) -> str:
-    """As in `` to 4 decimals``; empty for one or two numbers, which may end in zeros by chance."""
+    """A phrase such as `` to 4 decimals``; empty for one or two numbers, which may end in zeros by chance."""
     return "" if numbers < 3 else f" to {decimals} decimal{'' if decimals == 1 else 's'}"
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two facts of the same shape."""
+    """Two values of the same shape."""
 
     seen: Sequence[float]
     expected: Sequence[float]
@@ -92,12 +92,12 @@ class Pair:
 
     @cached_property
     def right(self) -> list[bool]:
-        """Which elements are as expected."""
+        """A mask of the elements that are right."""
         return are_close(self.seen, self.expected, self.tolerance, self.rounding)
 
     @cached_property
     def wrong(self) -> list[tuple[float, float]]:
-        """The wrong elements, seen and expected."""
+        """The wrong elements: observed and expected."""
         return [(s, e) for s, e, good in zip(self.seen, self.expected, self.right, strict=True) if not good]
 
     @property
@@ -111,21 +111,21 @@ class Pair:
         return numbers[index * length : (index + 1) * length]
 
     def is_seen(self, numbers: Sequence[float]) -> bool:
-        """Whether these numbers are what was seen."""
+        """Whether these numbers equal the observed ones."""
         return all(are_close(self.seen, numbers, self.tolerance))
 
 
 def how_it_differs(seen: Any, expected: Any, others: Mapping[str, Any] | None = None) -> str | None:
-    """The kind of difference, as a clause that fits behind a message: ``it is 0 everywhere``.
+    """The kind of difference, as a clause that can follow a message: ``it is 0 everywhere``.
 
-    The clause is certain, because it follows from the numbers; it does not say what the student did. It is
-    None if the values agree, or differ in a way that has no name.
+    The clause follows from the numbers, so it is always true; it makes no guess about the student's code. It
+    is None if the values agree, or differ in a way that has no name.
 
     Args:
         seen: a tensor, a number, or a list or tuple of numbers.
         expected: the same of the reference.
-        others: facts that the student may have taken instead, by a name that fits behind "it is", as in
-            ``{"the gradient of the last step": t}``.
+        others: wrong results that may have been observed, by a name that can follow "it is", as in ``{"the
+            gradient of the last step": t}``.
     """
     difference = difference_of(seen, expected, others or {})
     return difference.clause if difference else None
@@ -133,15 +133,15 @@ def how_it_differs(seen: Any, expected: Any, others: Mapping[str, Any] | None = 
 
 @dataclass(frozen=True)
 class Difference:
-    """How a fact differs from what is expected.
+    """The difference between an observed and an expected value.
 
     Attributes:
-        clause: as in ``it is 0 everywhere``; empty where there is no name for it.
-        kind: in a word: ``zero``, ``multiple``, ``shape``, ``type``, ``error`` ...
+        clause: such as ``it is 0 everywhere``; empty if the difference has no name.
+        kind: one word: ``zero``, ``multiple``, ``shape``, ``type``, ``error`` ...
         says_all: whether a hint about the student's idea would mislead.
-        place: where in a structure: ``bias``, ``part [2][0]``, or empty.
-        is_none: whether it is None instead of a value.
-        error: what ``attempt`` caught instead of a value.
+        place: the place in a structure, such as ``bias`` or ``part [2][0]``, or empty.
+        is_none: whether the observed value is None.
+        error: the error that ``attempt`` caught instead of a value.
     """
 
     clause: str
@@ -153,7 +153,7 @@ class Difference:
 
 
 def difference_of(seen: Any, expected: Any, others: Mapping[str, Any]) -> Difference | None:
-    """As `how_it_differs`, with the kind."""
+    """The same as `how_it_differs`, with the kind of difference."""
     values, right = _values(seen), _values(expected)
     if values is None or right is None:
         return None
@@ -174,7 +174,7 @@ def difference_of(seen: Any, expected: Any, others: Mapping[str, Any]) -> Differ
 
 @dataclass(frozen=True)
 class _Values:
-    """The numbers of a fact, in row-major order."""
+    """The numbers of a value, in row-major order."""
 
     numbers: Sequence[float]
     shape: tuple[int, ...]
@@ -193,7 +193,7 @@ def _values(fact: Any) -> _Values | None:
 
 
 def _taken_for(seen: _Values, others: Mapping[str, _Values]) -> str | None:
-    """The other fact of the same shape that was seen instead."""
+    """The entry of `others` that equals the observed value."""
     for name, other in others.items():
         if seen.shape == other.shape and all(are_close(seen.numbers, other.numbers, other.tolerance)):
             return f"it is {name}"
@@ -212,7 +212,7 @@ def _other_shape(seen: _Values, expected: _Values) -> str | None:
 
 
 def _summed_over(seen: _Values, expected: _Values) -> str | None:
-    """The dimensions over which a sum gives what is expected."""
+    """The dimensions over which a sum gives the expected value."""
     shape = (1,) * (len(seen.shape) - len(expected.shape)) + expected.shape
     if len(shape) != len(seen.shape) or any(e not in {s, 1} for s, e in zip(seen.shape, shape, strict=True)):
         return None
@@ -228,7 +228,7 @@ def _summed_over(seen: _Values, expected: _Values) -> str | None:
     return f"dimension {larger[0]}" if len(larger) == 1 else f"dimensions {' and '.join(larger)}"
 
 
-# The kinds of difference between two facts of the same shape.
+# The kinds of difference between two values of the same shape.
 
 _MAX_FACTOR = 64  # a larger whole factor is a coincidence
 _NEARLY = 1e-2
@@ -278,7 +278,7 @@ def _multiple(pair: Pair, _: Others) -> str | None:
 
 
 def _length(pair: Pair, _: Others) -> str | None:
-    """Any other constant factor: the direction is right."""
+    """Any other constant factor, so the direction is right."""
     factor = _factor(pair)
     if factor is None or sum(map(bool, pair.expected)) < 2:  # any number is a multiple of any other
         return None
@@ -318,7 +318,7 @@ def _in_another_order(pair: Pair, _: Others) -> str | None:
 
 
 def _same_everywhere(pair: Pair, _: Others) -> str | None:
-    """The same number or row throughout, which is not expected."""
+    """The same number or row everywhere, although the expected ones differ."""
     if len(pair.seen) < 3 or len(set(pair.expected)) == 1:
         return None
     if len(set(pair.seen)) == 1:
@@ -338,7 +338,7 @@ def _cut_off(pair: Pair, _: Others) -> str | None:
 
 
 def _wrong_alike(pair: Pair, _: Others) -> str | None:
-    """All wrong entries are 0, or of the wrong sign, and others are right."""
+    """All wrong entries are 0, or have the wrong sign, and the others are right."""
     if len(pair.wrong) == len(pair.seen):
         return None
     share = _part(len(pair.wrong), pair)
@@ -359,7 +359,7 @@ def _rounded(pair: Pair, _: Others) -> str | None:
 
 
 def _nearly(pair: Pair, _: Others) -> str | None:
-    """Off by at most a hundredth; how far, to one digit."""
+    """Wrong by at most one percent, given to one digit."""
     if not all(are_close(pair.seen, pair.expected, _NEARLY)):
         return None
     largest = max(abs(e) for e in pair.expected if math.isfinite(e))
@@ -372,7 +372,7 @@ def _nearly(pair: Pair, _: Others) -> str | None:
 
 
 def _up_to_here(pair: Pair, _: Others) -> str | None:
-    """The first entries are right and all others wrong, or the other way round; of few entries only."""
+    """The first entries are right and all others wrong, or vice versa, if there are few entries."""
     if not 3 <= pair.rows <= _MAX_ROWS:
         return None
     good = [all(pair.row(pair.right, row)) for row in range(pair.rows)]
@@ -407,7 +407,7 @@ KINDS: tuple[Callable[[Pair, Others], str | None], ...] = (
     _share,
 )
 
-#: Kinds that explain the numbers by themselves: a hint about the student's idea would mislead.
+#: Kinds that explain the numbers completely: a hint about the student's idea would mislead.
 SAY_ALL: frozenset[Callable[[Pair, Others], str | None]] = frozenset(
     {_not_finite, _in_another_order, _cut_off, _rounded, _nearly}
 )

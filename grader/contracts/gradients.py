@@ -1,4 +1,4 @@
-"""``assert_gradients``: says on which rung a gradient stands, from none at all to a wrong number."""
+"""``assert_gradients``: finds the first problem of gradients, from a missing gradient to a wrong number."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grader.text import capital
 OVERWRITTEN = "modified by an inplace operation"
 FREED = "backward through the graph a second time"
 
-#: The rungs of wrong numbers, by the kind of the difference.
+#: The problems with numbers, by the kind of difference.
 _OF_NUMBERS = {"not_finite": "nan", "zero": "zero", "multiple": "multiple", "length": "length"}
 
 
@@ -47,7 +47,7 @@ RUNGS = {
 _OF_WRONG_VALUES = "The {values} wrong, and so {is} its {gradient} with respect to {name}."
 _OF_ONE = {"does": "does", "gets": "gets", "gradient": "gradient", "is": "is"}
 _OF_MANY = {"does": "do", "gets": "get", "gradient": "gradients", "is": "are"}
-#: The rungs that the explanation of "wrong" also fits; of nan and lost digits it may be false.
+#: Problems for which the explanation of "wrong" also holds. For nan and lost digits it may not.
 _WRONG_TOO = {"zero", "multiple", "length", "shape"}
 
 Explanation = str | Callable[[Any, Any], str]
@@ -65,26 +65,27 @@ def assert_gradients(  # noqa: PLR0913 - each is asked for by some check
     none_is_zero: bool = True,
     full_precision: bool = False,
 ) -> None:
-    """Fail unless the gradients that the word ``gradients`` returned are those of the reference.
+    """Fail unless the result of the word ``gradients`` equals that of the reference.
 
     Args:
-        seen: the facts of ``gradients``, or gradients by name in a dict.
+        seen: the result of ``gradients``, or gradients by name in a dict.
         expected: the same of the reference.
-        of: what goes back, as a student knows it: "the penalty".
+        of: what is backpropagated, as a student knows it: "the penalty".
         only: the names that are compared, with ``*`` as in file names.
         but: names that are not compared.
-        because: an explanation by rung (the keys of ``RUNGS``), or by ``name:rung``, which stands behind the
-            rung's sentence: a text, or a function that returns it, of the seen gradient, a tensor, and the
-            right gradient. It may end with a blank line and a hint, or begin with the blank line. That of
-            "wrong" also stands on other rungs of wrong numbers, but for "nan" and "digits". Names that got no
-            gradient, or should have got none, share a sentence if they have the same text.
-        others: facts that the student may have taken instead, as for ``assert_close``.
-        none_is_zero: no gradient is as good as a gradient of zeros, and the other way round.
-        full_precision: gradients of float64 are right to more digits than a float32 holds.
+        because: explanations by problem (the keys of ``RUNGS``), or by ``name:problem``, which are added to
+            the problem's sentence. Each is a text, or a function that returns one from the observed gradient,
+            a tensor, and the right gradient. It may end with a blank line and a hint, or begin with the blank
+            line. The explanation of "wrong" also serves other problems with numbers, except "nan" and
+            "digits". Names with a missing or superfluous gradient share a sentence if they have the same
+            text.
+        others: wrong results that may have been observed, as for ``assert_close``.
+        none_is_zero: accept None instead of a gradient of zeros, and zeros instead of None.
+        full_precision: float64 gradients must be right to more digits than a float32 holds.
 
     Raises:
-        FailedCheckError: the first rung that fails, of the first name.
-        TypeError: the expected facts are no gradients.
+        FailedCheckError: the first problem, of the first name that has it.
+        TypeError: `expected` is not a result of ``gradients``.
     """
     require_facts(others or {})
     right = _Gradients.of_fact(expected)
@@ -113,7 +114,7 @@ def _is_named(name: str, only: Iterable[str], but: Iterable[str]) -> bool:
 
 @dataclass(frozen=True)
 class _Gradients:
-    """Gradients by name, or an error; and the output that went back, if it `is_known`."""
+    """Gradients by name, or an error; and the output that was backpropagated, if it `is_known`."""
 
     gradients: Any
     output: Any = None
@@ -130,7 +131,7 @@ class _Gradients:
 
 
 class _Ladder:
-    """Compares gradients rung by rung."""
+    """Looks for one problem after the other."""
 
     def __init__(
         self,
@@ -145,7 +146,7 @@ class _Ladder:
         self._none_is_zero, self._full_precision = none_is_zero, full_precision
 
     def climb(self, seen: _Gradients, right: _Gradients, wanted: Mapping[str, Any]) -> None:
-        """Fail on the first rung that does not hold."""
+        """Fail with the first problem."""
         if seen.is_known:
             self._compare_output(seen.output, right.output, wanted)
         if isinstance(seen.gradients, Raised):
@@ -182,7 +183,7 @@ class _Ladder:
         self._fail_with_error("raised", error)
 
     def _compare_arrival(self, names: Iterable[str], seen: _Gradients, wanted: Mapping[str, Any]) -> None:
-        """Fail for the names that got no gradient, or should get none, for the same reason as the first."""
+        """Fail for all names that have a missing or superfluous gradient for the same reason as the first."""
         alike: dict[tuple[str, str], list[str]] = {}
         for name in names:
             gradient, rung = seen.gradients.get(name), ""
@@ -198,7 +199,7 @@ class _Ladder:
             raise wrong(joined(sentence, text), group=f"{rung} {listed(those)}", is_none=rung == "missing")
 
     def _compare_all(self, names: list[str], seen: _Gradients, right: _Gradients, number: int) -> None:
-        """Fail if all gradients are wrong by the same factor, because then what goes back is wrong."""
+        """Fail if all gradients are wrong by the same factor: then the backpropagated value is wrong."""
         numbers, expected = (_numbers([side.gradients[name] for name in names]) for side in (seen, right))
         if len(names) < max(2, number) or numbers is None or expected is None:
             return
@@ -211,7 +212,7 @@ class _Ladder:
             raise wrong(joined(because(sentence, of_each), text), group=f"{difference.kind} of all")
 
     def _compare_numbers(self, name: str, seen: _Gradients, right: _Gradients) -> None:
-        """Fail with the rung of wrong numbers."""
+        """Fail with the problem of wrong numbers."""
         pair = gradient, expected = seen.gradients[name], right.gradients[name]
         difference = compare(gradient, expected, self._others) or Difference(
             FEW_DIGITS, "digits", says_all=True
@@ -221,14 +222,14 @@ class _Ladder:
             raise FailedCheckError(finding_of(difference.error, "raised", sentence, name))
         rung = difference.kind if difference.kind in RUNGS else _OF_NUMBERS.get(difference.kind, "wrong")
         text = self._explained(name, rung, pair)
-        if rung == "shape":  # the right shape is no secret: it is the differentiated tensor's
+        if rung == "shape":  # the message may show the right shape: it is that of the differentiated tensor
             sentence = self._sentence(rung, name, shape=gradient.shape, right=expected.shape)
             how = difference_of(gradient, expected, self._others)
             told = f"{sentence[:-1]}: {how.clause}." if how else sentence
         else:
             told = because(sentence, difference)
         told, hint = joined(told, text), diagnosis_and_hint(text)[1]
-        keeps_hint = not difference.says_all or (rung == "nan" and hint is not None)  # written for just this
+        keeps_hint = not difference.says_all or (rung == "nan" and hint is not None)  # about this problem
         raise wrong(
             told if keeps_hint else diagnosis_and_hint(told)[0],
             group=f"{rung} {name}",
@@ -236,7 +237,7 @@ class _Ladder:
         )
 
     def _of_wrong_numbers(self, names: Sequence[str], seen: _Gradients, right: _Gradients) -> str:
-        """The sentence about wrong gradients and, if they are wrong, the values that go back."""
+        """The sentence about wrong gradients and, if it is wrong, about the backpropagated value."""
         output, expected = seen.output, right.output
         are_known = all(isinstance(fact, Tensor) and fact.value is not None for fact in (output, expected))
         if not are_known or is_close(replace(output, dtype=expected.dtype), expected):
@@ -254,29 +255,29 @@ class _Ladder:
         return not is_double or is_fully_precise(gradient.value, right.value or (), rounding_of(right))
 
     def fail(self, rung: str, **words: Any) -> None:
-        """Fail with the sentence of a rung that is about no name."""
+        """Fail with the sentence of a problem that concerns no single name."""
         text = self._explained("", rung, (None, None))
         raise wrong(joined(self._sentence(rung, **words), text), group=rung, is_none=rung == "none")
 
     def _fail_with_error(self, rung: str, error: Raised) -> None:
-        """Fail with a rung on which an error stands, and what it means."""
+        """Fail with an error, and explain it."""
         finding = finding_of(error, "raised", self._sentence(rung), rung)
         text, hint = diagnosis_and_hint(self._explained("", rung, (None, None)))
         told = f"{finding.sentence} {text}".strip()
         raise FailedCheckError(replace(finding, sentence=told, hint=hint))
 
     def _sentence(self, rung: str, *names: str, **words: Any) -> str:
-        """The sentence of a rung about some names, or about what goes back."""
+        """The sentence of a problem about some names, or about the backpropagated value."""
         verbs = _OF_MANY if len(names) > 1 else _OF_ONE
         name = listed(names)
-        first = capital(name) if name.startswith("the ") else name  # code stays as it is
+        first = capital(name) if name.startswith("the ") else name  # code keeps its capitals
         nouns = {"of": self._of, "Of": capital(self._of), "name": name, "Name": first}
         return RUNGS[rung].format(**nouns, **verbs, **words)
 
     def _explained(self, name: str, rung: str, pair: tuple[Any, Any]) -> str:
-        """The author's explanation for a name on a rung, or ""; `pair` is the seen and the right gradient."""
+        """The author's explanation, or ""; `pair` is the observed and the right gradient."""
         keys = [f"{name}:{rung}", rung, *([f"{name}:wrong", "wrong"] if rung in _WRONG_TOO else [])]
-        for key in keys:  # the closest first
+        for key in keys:  # the most specific first
             text = self._because.get(key)
             if isinstance(text, str):
                 return text
@@ -292,19 +293,19 @@ def _is_nothing(gradient: Any) -> bool:
 
 
 def _numbers(gradients: list[Any]) -> list[float] | None:
-    """The numbers of all gradients in a row; None if some cannot be read."""
+    """The numbers of all gradients as one list; None if some cannot be read."""
     if not all(isinstance(gradient, Tensor) and gradient.value is not None for gradient in gradients):
         return None
     return [number for gradient in gradients for number in gradient.value]
 
 
 def joined(sentence: str, text: str) -> str:
-    """A sentence and what an author adds, which may begin a new paragraph."""
+    """A sentence with an author's addition, which may begin a new paragraph."""
     return f"{sentence}{text}" if text.startswith("\n\n") or not text else f"{sentence} {text}"
 
 
 def listed(names: Sequence[str]) -> str:
-    """As in ``a, b and c``; of many names the first five and the number of the others."""
+    """Names as in ``a, b and c``; if there are many, the first five and the number of the others."""
     if len(names) > 6:
         names = [*names[:5], f"{len(names) - 5} more"]
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
