@@ -1,8 +1,9 @@
-"""An assignment as its master `solutions/NN_name.py` describes it.
+"""An assignment as its notebook source `solutions/NN_name.py` describes it.
 
-A master is a notebook in jupytext's percent format: prose, demonstrations, and for each question a markdown
-cell `## qK · Title`, a code cell tagged `question qK` (answer and stub), a code cell tagged `check qK` and a
-markdown cell tagged `afterword qK`. The last question may be the bonus task, whose id is `end`.
+A notebook source is a notebook in jupytext's percent format: text, demonstrations, and for each question a
+markdown cell `## qK · Title`, a code cell tagged `question qK` (answer and starter code), a code cell tagged
+`check qK` and a markdown cell tagged `afterword qK`. The last question may be the bonus task, whose id is
+`end`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-#: The id of a bonus task: a question that is judged like the others, and is not part of the score.
+#: The id of a bonus task: a question that is judged like the others, but does not count for the score.
 END_TASK = "end"
 
 #: The paths of an assignment's files in a course, by its stem.
@@ -44,23 +45,23 @@ def heading_of(source: str) -> tuple[str, str] | None:
 
 
 def name_of(identity: str) -> str:
-    """The name of a question that people read."""
+    """The name of a question for people."""
     return "Bonus task" if identity == END_TASK else identity
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question of a master.
+    """A question of a notebook source.
 
     Attributes:
         id: `q1`, `q2`, ... in the order of the notebook.
         function: the name of the function or class that students complete.
-        stub: the source of the cell as students get it.
-        answer: the same with the reference answer, without markers.
+        stub: the starter code, which is the cell as students get it.
+        answer: the cell with the reference answer instead, without markers.
         public_check: the source of the check cell.
-        afterword: the text once the question is solved, with code between backticks.
-        place: where its cell begins, if it comes from a master.
-        levels: phrases for the levels that the hidden checks give each argument and the call.
+        afterword: the text for students who solved the question, with code between backticks.
+        place: the beginning of its cell, if it was read from a notebook source.
+        levels: phrases for the levels of each argument, and of the call, in the hidden checks.
     """
 
     id: str
@@ -79,12 +80,12 @@ class Question:
 
     @property
     def returns_a_value(self) -> bool:
-        """Whether the reference is a function with a value behind a `return`."""
+        """Whether the reference is a function that returns a value."""
         return _returns_a_value(ast.parse(self.answer).body[0])
 
 
 def _returns_a_value(node: ast.AST) -> bool:
-    """Whether a function returns something; what is defined in it does not count."""
+    """Whether a function returns a value; functions and classes inside it are ignored."""
     return any(
         (isinstance(child, ast.Return) and child.value is not None)
         or (not isinstance(child, ast.FunctionDef | ast.ClassDef | ast.Lambda) and _returns_a_value(child))
@@ -94,7 +95,7 @@ def _returns_a_value(node: ast.AST) -> bool:
 
 @dataclass(frozen=True)
 class Place:
-    """A line of a question in a master, counted from 1; as text, the beginning of an error."""
+    """A line of a question in a notebook source, from 1; as text, the beginning of an error."""
 
     path: Path
     line: int
@@ -104,20 +105,20 @@ class Place:
         return f"{self.path}, line {self.line}, {self.question}"
 
     def at(self, line: int) -> Place:
-        """A line of the cell that begins here, counted from 1."""
+        """A line of the cell that begins at this place, counted from 1."""
         return replace(self, line=self.line + line - 1)
 
 
 @dataclass(frozen=True)
 class MasterCell:
-    """A cell of a master; a `task` is the markdown cell with a question's heading.
+    """A cell of a notebook source; a `task` is the markdown cell with a question's heading.
 
     A `drawn` cell ends in `xray(...)`: students get the picture and, below it, the cell's first comment.
 
     Attributes:
         question: the id of the question that the cell belongs to.
-        line: where its source begins in the master, counted from 1.
-        claims: the ids of the claims about PyTorch that a cell of text teaches.
+        line: the line of the file at which its text begins, counted from 1.
+        claims: the ids of the claims about PyTorch that a markdown cell teaches.
     """
 
     role: Role
@@ -129,7 +130,7 @@ class MasterCell:
 
 @dataclass(frozen=True)
 class Assignment:
-    """A master; in `cells`, a question cell holds the reference answer, without markers."""
+    """A notebook source; its question cells contain the reference answers, without markers."""
 
     stem: str
     path: Path
@@ -139,17 +140,17 @@ class Assignment:
 
     @property
     def reference(self) -> tuple[str, ...]:
-        """The code cells of the reference solution: all but the checks."""
+        """The code cells of the reference solution: all except the checks."""
         return tuple(cell.source for cell in self.cells if cell.role in ("code", "question"))
 
     @property
     def demonstrations(self) -> tuple[str, ...]:
-        """The code cells that students get as they are."""
+        """The code cells that students get unchanged."""
         return tuple(cell.source for cell in self.cells if cell.role == "code")
 
     @property
     def released_cells(self) -> tuple[str, ...]:
-        """The code cells of the reference solution with stubs in place of answers."""
+        """The code cells of the reference solution, with starter code instead of answers."""
         stubs = {question.id: question.stub for question in self.questions}
         cells = (cell for cell in self.cells if cell.role in ("code", "question"))
         return tuple(cell.source if cell.question is None else stubs[cell.question] for cell in cells)
@@ -160,11 +161,11 @@ class Assignment:
         return "guess first" in _SECTION.split(text)[-1].casefold()
 
     def cell_at(self, line: int) -> MasterCell:
-        """The cell that has a line of the master, counted from 1."""
+        """The cell that contains a line of the file, counted from 1."""
         return max((cell for cell in self.cells if cell.line <= line), key=lambda cell: cell.line)
 
     def with_only(self, questions: Collection[str]) -> Assignment:
-        """The assignment with some of its questions only, by their ids."""
+        """The assignment with only the questions of these ids."""
         return replace(
             self,
             questions=tuple(question for question in self.questions if question.id in questions),
@@ -172,9 +173,9 @@ class Assignment:
         )
 
     def cells_for(self, question: str, *, stub: bool = False) -> tuple[str, ...]:
-        """The code cells that a question, given by its id, needs; with `stub`, stubs replace the answers.
+        """The code cells that a question needs; with `stub`, starter code replaces the answers.
 
-        These are all cells but the answers to other questions whose function no needed cell names.
+        These are all cells, except answers to other questions whose function no needed cell names.
         """
         code = [cell for cell in self.cells if cell.role in ("code", "question")]
         needed, previous = {question}, set[str]()

@@ -1,8 +1,8 @@
-"""Author's files as text and as syntax, and what they still leave open.
+"""Authors' files as text and as syntax, and the parts that still say TODO.
 
-What is to be written says TODO: a name in code, or the text of a docstring, a message or a master's prose. So
-a file is valid Python from the beginning. A comment may say TODO, too; it does not count. An assignment that
-says TODO anywhere is not published; of its questions those count that say it nowhere.
+TODO stands for the parts that an author must write: a name in code, or text of a docstring, a message or a
+notebook source. So a file is valid Python from the beginning. A TODO in a comment does not count. An
+assignment with a TODO is not published; its questions without a TODO can be tried.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _QUESTION_TAG = re.compile(rf'(?m)^# %%.*"question ({IDENTITY})"')
 
 
 def read_text(path: Path) -> str:
-    """The text of a file of the course, with line ends as Python counts them.
+    """The text of a file of the course, with line ends as in Python source.
 
     Raises:
-        CourseError: the file cannot be read or is not UTF-8; the text names the line.
+        CourseError: the file cannot be read or is not UTF-8; the message names the line.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -47,7 +47,7 @@ def read_syntax(path: Path) -> ast.Module:
     """The syntax of a Python file of the course.
 
     Raises:
-        CourseError: the file cannot be read or is not Python; the text names the line.
+        CourseError: the file cannot be read or is not Python; the message names the line.
     """
     try:
         return ast.parse(read_text(path), path.name)
@@ -65,7 +65,7 @@ def not_python(error: SyntaxError) -> str:
 
 @dataclass(frozen=True)
 class Todo:
-    """A line that says TODO: its file, its number counted from 1, and its text."""
+    """A line with a TODO: its file, its number counted from 1, and its text."""
 
     path: Path
     line: int
@@ -76,15 +76,16 @@ class Todo:
 
 
 def todos_in(path: Path) -> list[Todo]:
-    """The lines of a file that say TODO, in order; none if it cannot be read.
+    """The lines of a file with a TODO, in order; empty if the file cannot be read.
 
-    In a master all text of a text cell counts, and a stub, which is commented out there, as the code it is.
+    In a notebook source, all text of a markdown cell counts. Starter code, which is commented out, counts as
+    code.
     """
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return []
-    if TODO not in text:  # as in most files, which every command reads
+    if TODO not in text:  # a shortcut for most files, which every command reads
         return []
     found, is_text, is_stub = [], False, False
     for number, line in enumerate(text.splitlines(), start=1):
@@ -99,12 +100,12 @@ def todos_in(path: Path) -> list[Todo]:
 
 
 def todos_of(root: Path, stem: str) -> list[Todo]:
-    """What an assignment leaves open: its master, its hidden checks and its known answers."""
+    """The TODOs of an assignment: in its notebook source, its hidden checks and its known answers."""
     return [todo for kind in (MASTER, CHECKS, ANSWERS) for todo in todos_in(root / kind.format(stem))]
 
 
 def require_finished(root: Path, stem: str) -> None:
-    """Refuse an assignment that says TODO; the CourseError names the first such lines."""
+    """Raise a CourseError that names the first lines with a TODO, if there are any."""
     todos = todos_of(root, stem)
     if todos:
         shown = "".join(f"\n  {line}" for line in some(map(str, todos), _MAX_SHOWN))
@@ -113,7 +114,7 @@ def require_finished(root: Path, stem: str) -> None:
 
 
 def written_definitions(path: Path, nodes: Iterable[ast.stmt]) -> list[ast.stmt]:
-    """Those of a file's statements that do not say TODO, and use no name of one that does."""
+    """The statements of a file that contain no TODO, and use no name defined by one that does."""
     written, todo_lines, unwritten = list(nodes), {todo.line for todo in todos_in(path)}, set[str]()
 
     def is_unwritten(node: ast.stmt) -> bool:
@@ -130,7 +131,7 @@ def _names_used(node: ast.stmt) -> Iterator[str]:
 
 
 def names_defined(node: ast.stmt) -> list[str]:
-    """The names that a statement defines: a function or a class, or what is assigned, as a contract is."""
+    """The names that a statement defines: a function, a class, or variables such as a contract."""
     if isinstance(node, ast.Assign):
         return [target.id for target in node.targets if isinstance(target, ast.Name)]
     return [node.name] if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) else []
@@ -144,12 +145,12 @@ def lines_of(node: ast.stmt) -> range:
 
 
 def questions_asked(path: Path) -> set[str]:
-    """The ids of all questions of the master that a check file or a file of answers belongs to."""
-    master = path.parents[2] / MASTER.format(path.stem.removeprefix("test_"))
-    return set(_QUESTION_TAG.findall(read_text(master))) if master.is_file() else set()
+    """The ids of all questions in the notebook source that belongs to a file of checks or answers."""
+    source = path.parents[2] / MASTER.format(path.stem.removeprefix("test_"))
+    return set(_QUESTION_TAG.findall(read_text(source))) if source.is_file() else set()
 
 
 def global_names(table: symtable.SymbolTable) -> set[str]:
-    """The names that code takes from outside its own functions and classes."""
+    """The global names that code uses but does not define."""
     own = {s.get_name() for s in table.get_symbols() if s.is_global() and s.is_referenced()}
     return own.union(*map(global_names, table.get_children()))

@@ -1,4 +1,4 @@
-"""Writes what students get from the masters: notebooks, and their public checks as Otter tests."""
+"""Writes students' notebooks from the notebook sources, and public checks as Otter tests."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -23,8 +23,8 @@ _METADATA = {
     "language_info": {"name": "python"},
 }
 
-# Otter looks into `tests_dir` first and falls back to the notebook's metadata where there is no such folder.
-# Its default, `./tests`, would be taken from any folder of that name beside the notebook.
+# Otter looks into `tests_dir` first, and uses the notebook's metadata if there is no such folder. Its
+# default, `./tests`, would be taken from any folder of that name beside the notebook.
 _SETUP = """\
 # Run this cell first. It needs PyTorch and the course package; README.md explains how to install both.
 # On Google Colab, first upload the .whl file of the folder `wheels`, and run
@@ -61,9 +61,9 @@ second training step, and side effects. If you can explain *why* your solution i
 def student_notebook(
     assignment: Assignment, points: Points, pictures: LessonPictures = NO_PICTURES
 ) -> NotebookNode:
-    """The notebook as students get it: stubs, no outputs; public checks and levels of inputs in the metadata.
+    """The students' notebook: starter code, no outputs, and public checks and input levels in the metadata.
 
-    A cell that draws and has no picture is left out.
+    A cell that draws but has no picture is omitted.
 
     Raises:
         CourseError: a question is worth nothing yet.
@@ -119,7 +119,7 @@ def build(assignments: Iterable[Assignment], folder: Path, points: Mapping[str, 
 
 
 def outdated(assignments: Iterable[Assignment], folder: Path, points: Mapping[str, Points]) -> list[Path]:
-    """The files that `build` would write differently, and files in `folder` that no master asks for.
+    """The files that `build` would change, and files in `folder` that belong to no notebook source.
 
     Files of an assignment that says TODO again may stay.
     """

@@ -1,7 +1,7 @@
-"""What students read of a contract: a list of the inputs, and the argument lines of a docstring.
+"""The texts that students read about a contract: a list of inputs, and argument lines in a docstring.
 
-Both follow from the declaration, so that no master has to repeat it. `contract_complaints` tells where a
-master and a declaration can differ all the same.
+Both are derived from the declaration, so notebook sources need not repeat it. `contract_complaints` reports
+the places where a notebook source contradicts the declaration.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SAYS_A_DTYPE = re.compile(r"\b(float|bool|int|integer|complex)")
 
 
 def with_contracts(assignment: Assignment, contracts: Sequence[Contract]) -> Assignment:
-    """The assignment with what its contracts say: in the text of tasks, and in docstrings."""
+    """The assignment with the texts of its contracts, in tasks and in docstrings."""
     by_question = {q.id: of for q in assignment.questions if (of := contract_of(q, contracts)) is not None}
     if not by_question:
         return assignment
@@ -58,7 +58,7 @@ def with_contracts(assignment: Assignment, contracts: Sequence[Contract]) -> Ass
 
 
 def contract_of(question: Question, contracts: Sequence[Contract]) -> Contract | None:
-    """The contract that a question's text follows: that of the function's own name, or else the first."""
+    """The contract that a question's text describes: that named like the function, or else the first."""
     own = [contract for contract in contracts if contract.function == question.function]
     return next((contract for contract in own if contract.name == question.function), next(iter(own), None))
 
@@ -67,7 +67,7 @@ def contract_of(question: Question, contracts: Sequence[Contract]) -> Contract |
 
 
 def with_block(task: str, contract: Contract) -> str:
-    """A task's text with the list of inputs before its first fold, or at its end."""
+    """A task's text with the list of inputs before its first folded part, or at its end."""
     block = f"{MAY_COME_IN}\n\n{block_of(contract)}"
     fold = _FIRST_HINT.search(task)
     if fold is None:
@@ -86,13 +86,13 @@ def block_of(contract: Contract) -> str:
 
 
 def levels_of(contract: Contract) -> dict[str, list[str]]:
-    """A phrase for each level that an argument may have, by its name, and for each of the call."""
+    """A phrase for each level of each argument, by its name, and of the call."""
     levels = {name: [*_of_argument(contract, name)] for name in contract.given}
     return {name: of for name, of in {**levels, THE_CALL: [*_of_call(contract)]}.items() if of}
 
 
 def _noun(contract: Contract, name: str) -> str:
-    """What the author says of an argument, or otherwise what its maker makes."""
+    """The author's description of an argument, or otherwise the one of its maker."""
     kinds = contract.arguments[name]
     return _BARE_SHAPE.sub(r"`\g<0>`", kinds.says.rstrip(".")) or _NOUNS[kinds.maker].format(**kinds.options)
 
@@ -109,7 +109,7 @@ def _of_argument(contract: Contract, name: str) -> Iterator[str]:
         yield from _modes_of_layers(contract, name)
 
 
-#: What an argument is where its author says nothing of it, by maker.
+#: The description of an argument without `says`, by maker.
 _NOUNS = {
     "tensor": "a tensor",
     "number": "a number",
@@ -123,7 +123,7 @@ _NOUNS = {
 
 
 def _modes_of_layers(contract: Contract, name: str) -> Iterator[str]:
-    """In which modes the cases have a network's batch norm and dropout, as phrases."""
+    """Phrases for the modes of a network's batch norm and dropout in the cases."""
     architecture = contract.arguments[name].options["like"] or name
     modes: dict[str, set[str]] = {}
     for row in contract.rows:
@@ -137,7 +137,7 @@ def _modes_of_layers(contract: Contract, name: str) -> Iterator[str]:
 
 
 def dtypes_of(contract: Contract, kinds: Kinds) -> str:
-    """The dtypes of a tensor, where they are not only that of the contract's typical case."""
+    """The dtypes of a tensor, unless it always has that of the contract's typical case."""
     own: str = kinds.options["dtype"]
     if _SAYS_A_DTYPE.search(kinds.says):
         return ""
@@ -162,9 +162,9 @@ def _of_call(contract: Contract) -> Iterator[str]:
 
 
 def with_arguments(source: str, contract: Contract) -> str:
-    """A question's source, with the lines of its docstring about arguments as the contract has them.
+    """A question's source, with the contract's argument lines in its docstring.
 
-    Nothing changes unless the contract says something of each argument.
+    The source is unchanged unless the contract describes each argument.
     """
     definition = ast.parse(source).body[0]
     lines = argument_lines(definition, contract)
@@ -191,7 +191,7 @@ def with_arguments(source: str, contract: Contract) -> str:
 
 
 def argument_lines(definition: ast.stmt, contract: Contract) -> list[str]:
-    """A line about each parameter of a function, unless the contract says nothing of one."""
+    """A line about each parameter of a function; empty if the contract does not describe all of them."""
     parameters = _parameters(definition)
     if not parameters or any(
         p not in contract.arguments or not contract.arguments[p].says for p in parameters
@@ -201,7 +201,7 @@ def argument_lines(definition: ast.stmt, contract: Contract) -> list[str]:
 
 
 def said_of(contract: Contract, name: str) -> str:
-    """What the docstring says of an argument."""
+    """The docstring's text about an argument."""
     kinds = contract.arguments[name]
     parts = [kinds.says.rstrip(".")]
     if kinds.maker == "tensor":
@@ -230,7 +230,7 @@ def written_lines(rows: Sequence[str], names: Collection[str]) -> dict[str, list
 
 
 def _behind_summary(body: Sequence[str]) -> int:
-    """Where the argument lines of a docstring begin: behind its first paragraph and the blank line there."""
+    """The line after a docstring's first paragraph and blank line, where argument lines begin."""
     blank = next((n for n, row in enumerate(body) if n and not row.strip()), None)
     return len(body) - 1 if blank is None else blank + 1
 
@@ -249,17 +249,17 @@ def _parameters(definition: ast.stmt) -> list[str]:
     return [one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
-# --- where text and declaration can differ
+# --- contradictions of text and declaration
 
 
 def contract_complaints(
     assignment: Assignment, written: Mapping[str, str], contracts: Sequence[Contract]
 ) -> Iterator[str]:
-    """Sentences on what a master and the contracts of its check file say differently.
+    """Sentences about contradictions between a notebook source and the contracts of its check file.
 
     Args:
-        assignment: the assignment with what its contracts say.
-        written: the stubs as the master has them, by question.
+        assignment: the assignment with the texts of its contracts.
+        written: the starter code in the notebook source, by question.
         contracts: those of the check file.
     """
     functions = {question.function: question for question in assignment.questions}

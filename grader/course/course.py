@@ -36,21 +36,22 @@ class Course:
 
     Attributes:
         root: the folder.
-        stems: of its assignments, in order.
-        counting: the ids of the questions that count, by stem; of an assignment that is not in it, all.
+        stems: the names of its assignments, in order.
+        counting: the ids of the questions that count, by stem; all questions count if an assignment is not in
+            it.
     """
 
     root: Path
     stems: tuple[str, ...]
     counting: Mapping[str, Collection[str]] = field(default_factory=dict)
-    # What a file says is read when it is first asked for; a part of the course has it from the whole.
+    # Files are read when they are first needed; a part of the course shares them with the whole course.
     _written: dict[str, Assignment] = field(default_factory=dict, repr=False, compare=False)
     _masters: dict[str, Assignment] = field(default_factory=dict, repr=False, compare=False)
     _check_files: dict[str, Rubric] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def find(cls, start: Path | None = None) -> Course:
-        """The course at or above a folder, by default the current one; else the course of this package."""
+        """The course at or above a folder (default: the current one), or else that of this package."""
         here = (start or Path.cwd()).resolve()
         for folder in (here, *here.parents, Path(__file__).resolve().parents[2]):
             stems = _masters(folder)
@@ -61,37 +62,37 @@ class Course:
         )
 
     def with_only(self, stem: str, questions: Collection[str] | None = None) -> Course:
-        """The course with a single assignment and, if `questions` has ids, with these of its questions."""
+        """The course with one assignment and, if `questions` is not empty, only these questions."""
         counting = self.counting if questions is None else {stem: questions}
         return replace(self, stems=(stem,), counting=counting)
 
     @property
     def assignments(self) -> dict[str, Assignment]:
-        """All assignments by stem; CourseError where a master contradicts itself."""
+        """All assignments by stem; raises CourseError if a notebook source contradicts itself."""
         return {stem: self.assignment(stem) for stem in self.stems}
 
     def assignment(self, stem: str) -> Assignment:
-        """What the master of an assignment says; CourseError where it contradicts itself."""
+        """An assignment; raises CourseError if its notebook source contradicts itself."""
         return self._counting_part(self._whole_assignment(stem), stem)
 
     def _counting_part(self, whole: _Whole, stem: str) -> _Whole:
-        """Of an assignment or its rubric, the questions that count."""
+        """An assignment or its rubric, reduced to the questions that count."""
         return whole.with_only(self.counting[stem]) if stem in self.counting else whole
 
     def _as_written(self, stem: str) -> Assignment:
-        """What a master says by itself; its check file, which takes longer to read, is left alone."""
+        """An assignment from its notebook source alone: its check file takes longer to read."""
         if stem not in self._written:
             self._written[stem] = read_assignment(self.root / MASTER.format(stem))
         return self._written[stem]
 
     def _whole_assignment(self, stem: str) -> Assignment:
-        """A master with what the contracts of its check file say; what is wrong there, `rubric` tells."""
+        """An assignment with the texts of its contracts; a broken check file is left to `rubric`."""
         if stem not in self._masters:
             self._masters[stem] = with_contracts(self._as_written(stem), self.contracts(stem))
         return self._masters[stem]
 
     def contracts(self, stem: str) -> list[Contract]:
-        """The contracts of an assignment's check file; none where it is missing or cannot be imported."""
+        """The contracts of an assignment's check file; empty if the file is missing or cannot be imported."""
         path = self.check_file(stem)
         if not path.is_file():
             return []
@@ -100,19 +101,19 @@ class Course:
         return []
 
     def stubs_as_written(self, stem: str) -> dict[str, str]:
-        """The stubs of a master, by question, without what its contracts say."""
+        """The starter code of an assignment by question, without the texts of its contracts."""
         return {question.id: question.stub for question in self._as_written(stem).questions}
 
     @property
     def finished_stems(self) -> tuple[str, ...]:
-        """The assignments that say TODO nowhere."""
+        """The assignments without a TODO."""
         return tuple(stem for stem in self.stems if not todos_of(self.root, stem))
 
     def without_unfinished(self, wanted: Collection[str] = ()) -> Course:
-        """The course with its finished assignments only.
+        """The course with only its finished assignments.
 
         Raises:
-            CourseError: an assignment in `wanted` says TODO, or every assignment does.
+            CourseError: an assignment in `wanted` contains a TODO, or every assignment does.
         """
         finished = self.finished_stems
         for stem in self.stems:
@@ -121,14 +122,14 @@ class Course:
         return replace(self, stems=finished)
 
     def unwritten(self, stem: str) -> set[str]:
-        """The ids of the questions of which a cell, a contract, a picture or a check says TODO."""
+        """The ids of the questions with a TODO in a cell, a contract, a picture or a check."""
         assignment = self.assignment(stem)
         lines = (todo.line for todo in todos_in(assignment.path))
         asked = {assignment.cell_at(line).question or "" for line in lines} - {""}
         return asked | self.rubric(stem).unwritten
 
     def written_part(self, stem: str) -> Course:
-        """The course with this assignment only, and those of its questions that say TODO nowhere.
+        """The course with only this assignment, and only its questions without a TODO.
 
         Raises:
             CourseError: there is no such question, or the assignment breaks a rule.
@@ -142,10 +143,10 @@ class Course:
         return self.with_only(stem, written)
 
     def stems_asking(self, stems: Collection[str], question: str) -> list[str]:
-        """Those of some assignments that have a question of this id.
+        """The assignments among some that have a question with this id.
 
         Raises:
-            GraderError: none has it, or it still says TODO; the text says which there are.
+            GraderError: there is none, or it contains a TODO; the message lists the questions.
         """
         ids = {stem: [q.id for q in self.assignment(stem).questions] for stem in stems}
         having = [stem for stem in stems if question in ids[stem]]
@@ -161,22 +162,22 @@ class Course:
 
     @cached_property
     def functions(self) -> dict[str, Collection[str]]:
-        """The names that students complete, by stem."""
+        """The functions and classes that students complete, by stem."""
         assignments = {stem: self._counting_part(self._as_written(stem), stem) for stem in self.stems}
         return {stem: [q.function for q in a.questions] for stem, a in assignments.items()}
 
     @property
     def starter_code(self) -> dict[str, Collection[str]]:
-        """The code cells that students get, by stem, without what contracts say in docstrings."""
+        """The code cells that students get, by stem, without the lines that contracts add to docstrings."""
         return {stem: self._as_written(stem).released_cells for stem in self.stems}
 
     @cached_property
     def settings(self) -> Settings:
-        """The instructor's settings; CourseError where ``course.toml`` breaks a rule."""
+        """The instructor's settings; raises CourseError if ``course.toml`` breaks a rule."""
         return read_settings(self.root / FILE_NAME, self._questions)
 
     def _questions(self) -> dict[str, Collection[str] | None]:
-        """The ids of every master's questions; None if it is not of this course, or cannot be read."""
+        """The ids of an assignment's questions; None if it is unknown or cannot be read."""
         ids: dict[str, Collection[str] | None] = dict.fromkeys(_masters(self.root))
         for stem in self.stems:
             with suppress(CourseError):
@@ -193,7 +194,7 @@ class Course:
         return self.root / ANSWERS.format(stem)
 
     def rubric(self, stem: str) -> Rubric:
-        """The rubric of an assignment, with the points of the settings; CourseError for a broken rule."""
+        """The rubric of an assignment, with the points of the settings; CourseError if it is invalid."""
         if stem not in self._check_files:
             assignment = self._whole_assignment(stem)
             rubric = read_rubric(self.check_file(stem), assignment.questions, assignment.demonstrations)
@@ -213,9 +214,9 @@ class Course:
         return {stem: self.points(stem) for stem in self.stems}
 
     def fingerprint(self, stem: str) -> str:
-        """SHA-256 of all that decides an assignment's verdicts and feedback, besides what was observed.
+        """SHA-256 of everything except observations that decides an assignment's verdicts and feedback.
 
-        That is its notebook source, checks, helpers, points, the parts of its feedback, and the grader.
+        This includes its notebook source, checks, helpers, points, the parts of its feedback, and the grader.
         """
         digest = hashlib.sha256(f"{__version__} {code_hash()}".encode())
         helpers = self.root / "tests" / "hidden" / "inside.py"
@@ -228,7 +229,7 @@ class Course:
         return digest.hexdigest()
 
     def select(self, wanted: Collection[str]) -> tuple[str, ...]:
-        """The stems asked for, or all; GraderError if there is no such assignment."""
+        """The requested stems, or all of them; raises GraderError if there is no such assignment."""
         for stem in wanted:
             if stem not in self.stems:
                 raise GraderError(f"there is no assignment {stem}; this course has {', '.join(self.stems)}")
@@ -238,7 +239,7 @@ class Course:
 def observe_reference(
     zygote: Zygote, course: Course, stem: str, seed: int, *, expected: bool = True
 ) -> Evidence:
-    """Observe the reference like a submission; where it is `expected`, also its sensitivity to rounding."""
+    """Observe the reference like a submission; with `expected`, also its sensitivity to rounding."""
     cells = cells_of(course.assignment(stem).reference)
     asked = course.rubric(stem).plan(seed, expected=expected)
 
@@ -253,7 +254,7 @@ def _masters(root: Path) -> tuple[str, ...]:
 
 
 def _with_points(rubric: Rubric, points: Mapping[str, float]) -> Rubric:
-    """The rubric with the points of its checks scaled, so that questions are worth `points`."""
+    """The rubric with the points of its checks scaled, so that the questions are worth `points`."""
     by_check = {check.id: check.points for check in rubric.checks}
     for question, worth in points.items():
         checks = rubric.checks_of(question)

@@ -1,7 +1,7 @@
-"""Reads a master: its cells, as jupytext reads them, and the assignment they make.
+"""Reads a notebook source: its cells, with jupytext, and the assignment that they describe.
 
-To import jupytext and read a master takes half a second, so a folder with a doctor's memory also remembers
-cells, by the master's text.
+Importing jupytext and reading a notebook source takes half a second, so the doctor's cache also contains its
+cells, by the text of the file.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ _GRAMMAR = "rfc3987_syntax"
 _JUPYTER_SYNTAX = re.compile(r"(?m)^\s*[%!?]|\?\s*$|=\s*[%!]")
 
 _BEGIN, _STUB, _END = "# BEGIN SOLUTION", "# STUB", "# END SOLUTION"
-#: Each marker, with the marker that it follows.
+#: Each marker, and the marker that it follows.
 _FOLLOWS = {_BEGIN: _END, _STUB: _BEGIN, _END: _STUB}
 
 _Definition = ast.FunctionDef | ast.ClassDef
-#: The answer or the stub of a cell: its lines, by the number of the cell's line.
+#: The answer or the starter code of a cell: its lines, by line number in the cell.
 _Part = dict[int, str]
 
 
 def _parsed(path: Path, text: str) -> list[dict[str, Any]]:
-    """The ``cell_type``, ``source`` and ``metadata`` of each cell of a master, whose text is given."""
+    """The ``cell_type``, ``source`` and ``metadata`` of each cell in the text of a notebook source."""
     folder = path.parent.parent / FOLDER
     memory = Memory(folder / f"{path.stem}.master.json" if folder.is_dir() else None)
     key = sha256(f"{version('jupytext')}\n{text}".encode()).hexdigest()
@@ -65,13 +65,13 @@ def _parsed(path: Path, text: str) -> list[dict[str, Any]]:
         read = jupytext.reads(text, fmt="py:percent").cells
         cells = [{part: cell[part] for part in parts} for cell in read]
         memory.remember(key, cells)
-        with suppress(OSError):  # without a memory, reading takes the half second again
+        with suppress(OSError):  # without a cache, reading takes half a second again
             memory.save(everything=True)
     return cells
 
 
 def read_assignment(path: Path) -> Assignment:
-    """Read a master, `solutions/NN_name.py`.
+    """Read a notebook source, `solutions/NN_name.py`.
 
     Raises:
         CourseError: the file cannot be read or contradicts itself.
@@ -100,7 +100,7 @@ def read_assignment(path: Path) -> Assignment:
 
 
 def _lines(text: str, cells: Iterable[Mapping[str, Any]]) -> Iterator[int]:
-    """The line at which each cell's source begins; if jupytext rewrote the source, that of its first line."""
+    """The line at which each cell's text begins, even if jupytext rewrote the text."""
     end = 0
     for cell in cells:
         first = cell["source"].partition("\n")[0]
@@ -131,7 +131,7 @@ def _cell(path: Path, raw: Mapping[str, Any], line: int) -> MasterCell:
 
 
 def _markdown_cell(path: Path, source: str, tags: list[str], line: int) -> MasterCell:
-    """A cell of text; its tags say that it is an afterword, or which claims it teaches."""
+    """A markdown cell; its tags say that it is an afterword, or which claims it teaches."""
     heading = heading_of(source)
     tag = _TAG.fullmatch(tags[0]) if len(tags) == 1 else None
     if tag and tag["role"] == "afterword":
@@ -158,7 +158,9 @@ def _require_python(path: Path, line: int, source: str) -> None:
 def _require_drawing(path: Path, line: int, source: str) -> None:
     """Refuse a cell tagged `drawn` without a comment for its caption, or without a call of `xray`."""
     _require_python(path, line, source)
-    is_python = _JUPYTER_SYNTAX.search(source) is None  # else it may not parse, and build cannot run it
+    is_python = (
+        _JUPYTER_SYNTAX.search(source) is None
+    )  # otherwise it may not parse, so that build cannot run it
     match ast.parse(source).body if is_python else []:
         case [*_, ast.Expr(ast.Call(func=ast.Name("xray"), args=[], keywords=[_, *_]))] if source[0] == "#":
             return
@@ -193,7 +195,7 @@ def _questions(path: Path, cells: list[MasterCell]) -> Iterator[Question]:
 
 
 def _question(path: Path, identity: str, cells: list[MasterCell]) -> Question:
-    """The question of some cells; CourseError where they break the format, or contradict each other."""
+    """The question of some cells; raises CourseError if they break the format or contradict each other."""
     roles, where = [cell.role for cell in cells], f"{path}, line {cells[0].line}, {identity}"
     allowed = (["task", "question"], ["task", "question", "check"])
     if roles not in (*allowed, *([*order, "afterword"] for order in allowed)):
@@ -225,9 +227,9 @@ def _question(path: Path, identity: str, cells: list[MasterCell]) -> Question:
 
 
 def _parse(where: Place, part: str, source: str, lines: Sequence[int] = ()) -> list[ast.stmt]:
-    """The statements of a part of a master's cell; CourseError if it is not Python.
+    """The statements of a part of a cell; raises CourseError if it is not Python.
 
-    `lines` has, for each line of `source`, the line of the cell, unless both are the same.
+    `lines` has the line of the cell for each line of `source`, unless both are the same.
     """
     try:
         return ast.parse(source).body
@@ -238,7 +240,7 @@ def _parse(where: Place, part: str, source: str, lines: Sequence[int] = ()) -> l
 
 
 def _split(where: Place, source: str) -> tuple[_Part, _Part]:
-    """The answer and the stub of a question cell, which share every line outside the markers."""
+    """The answer and the starter code of a question cell, which share every line outside the markers."""
     answer: _Part = {}
     stub: _Part = {}
     previous = _END
@@ -289,16 +291,16 @@ def _signatures(definition: _Definition) -> dict[str, str]:
 
 
 def _validate_check(where: Place, source: str, function: str, *, has_afterword: bool = False) -> None:
-    """Refuse a check cell that Otter cannot run, or that leaves a student without a text; CourseError.
+    """Raise CourseError for a check cell that Otter cannot run, or that has no message for students.
 
-    `function` is what the check gets, `where` the beginning of the check cell.
+    `function` is the parameter of the check, `where` the beginning of the check cell.
     """
     statements = _parse(where, "check cell", source)
     functions = [node for node in statements if isinstance(node, ast.FunctionDef)]
     tests = [node for node in functions if node.name.startswith("test_") and not node.decorator_list]
     if not tests or len(tests) < len(statements):
         raise CourseError(f"{where}: the check cell needs a `def test_...`, and holds only such functions.")
-    if has_afterword and len(tests) > 1:  # else Otter shows it when the last of them passes
+    if has_afterword and len(tests) > 1:  # otherwise Otter shows it when the last of them passes
         raise CourseError(f"{where}: a question with an afterword has one test; put its checks into one.")
     for test in tests:
         name = f"{where.at(test.lineno)}, {test.name}"

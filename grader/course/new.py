@@ -1,8 +1,8 @@
-"""Begins an assignment, or adds questions to one: valid Python in which TODO stands for the author's part.
+"""Creates an assignment, or adds questions to one: valid Python in which TODO stands for the author's part.
 
-The levels of a parameter, and what is drawn for it in examples, is found by its name; what the names
-do not tell says TODO. A question whose name begins with a capital is a class; with a `model` and an `opt`
-it is about the steps of this optimizer.
+The name of a parameter decides its levels and its example; TODO stands for everything that names cannot
+decide. A question whose name begins with a capital letter is a class. A question with a `model` and an `opt`
+is about the steps of this optimizer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from grader.errors import BrokenRunError, GraderError
 from grader.files import write_atomic
 from grader.text import terminal_text
 
-#: What is drawn for a parameter by its name; beside a `model`, what the second table has comes first.
+#: The example of a parameter by its name; the second table takes precedence if there is a `model`.
 _DRAWN = {
     "x": "torch.randn(4, requires_grad=True)",
     "w": "torch.randn(3, requires_grad=True)",
@@ -41,7 +41,7 @@ _DRAWN_BESIDE_A_MODEL = {
 }
 _INT, _FLOAT = 'number(3, 1, 2, says="an int, 1 or more")', 'number(0.5, 0.0, says="a float, 0 or more")'
 _NETWORK = 'network(frozen=["no", "one frozen"], says="maps (n, in) to (n, out)")'
-#: The kinds of a parameter by its name; of a tensor the author says the shapes.
+#: The declaration of a parameter by its name; the author must write the shapes of tensors.
 _KINDS = {
     "model": _NETWORK,
     "net": _NETWORK,
@@ -55,7 +55,8 @@ _TENSOR = 'tensor("n k", "1 k", says="TODO: its shape and what it is, as in (n, 
 _NUMBERS = {name for name, kinds in _KINDS.items() if kinds in {_INT, _FLOAT}}  # which nothing can change
 _MADE_LAST = ("target(", "optimizer(")  # of what was made before
 
-#: The beginnings of a file's templates: of its head, and of a question's part with its form behind it.
+#: The beginnings of the names of templates: for the head of a file, and for the part of a question, followed
+#: by its form.
 _TEMPLATES = {MASTER: "new_master", CHECKS: "new_checks", ANSWERS: "new_answers"}
 _FOLDER = Path(__file__).parents[1] / "templates"
 #: The words of the templates, by the module that they are imported from.
@@ -79,14 +80,14 @@ _LAST_CELL = re.compile(r'(?ms)^# %% [^\n]*tags=\["(?:question|check|afterword) 
 
 @dataclass(frozen=True)
 class _NewQuestion:
-    """A question to be written: the function that students complete, and its parameters."""
+    """A new question: the function that students complete, and its parameters."""
 
     function: str
     parameters: tuple[str, ...]
 
     @classmethod
     def parse(cls, text: str) -> _NewQuestion:
-        """From ``total:losses,weights``, or ``total`` for a function of ``x``; GraderError on a bad name."""
+        """Parse ``total:losses,weights``, or ``total`` for a function of ``x``; GraderError if invalid."""
         function, colon, listed = (part.strip() for part in text.partition(":"))
         if _NAME.fullmatch(function) is None or keyword.iskeyword(function) or function in _TAKEN:
             raise GraderError(
@@ -108,7 +109,7 @@ class _NewQuestion:
         return cls(function, parameters)
 
     def part(self, kind: str, question: str) -> str:
-        """The question's part of a file: of MASTER, CHECKS or ANSWERS, for an id such as ``q2``."""
+        """The question's part of a file (MASTER, CHECKS or ANSWERS), for an id such as ``q2``."""
         drawn = _DRAWN | (_DRAWN_BESIDE_A_MODEL if "model" in self.parameters else {})
         in_order = sorted(self.parameters, key="opt".__eq__)  # an optimizer needs the model
         draws = {name: drawn.get(name, f"TODO  # {name}, drawn at random") for name in in_order}
@@ -131,7 +132,7 @@ class _NewQuestion:
         return _filled(f"{_TEMPLATES[kind]}_{form}", values)
 
     def _kinds(self) -> dict[str, str]:
-        """The kinds of each parameter, in the order in which they are made."""
+        """The declaration of each parameter, in the order in which arguments are made."""
         model = next((name for name in ("model", "net") if name in self.parameters), "")
         known = dict(_KINDS)
         if model:
@@ -142,7 +143,7 @@ class _NewQuestion:
         return dict(sorted(kinds.items(), key=lambda kind: kind[1].startswith(_MADE_LAST)))
 
     def _given(self) -> str:
-        """The order of the call, where it is not that in which the arguments are made."""
+        """The order of the parameters in the call, if arguments are made in another order."""
         given = ", ".join(f'"{name}"' for name in self.parameters)
         return "" if [*self._kinds()] == [*self.parameters] else f"given=[{given}]"
 
@@ -156,7 +157,7 @@ def _filled(template: str, values: Mapping[str, str]) -> str:
 
 
 def course_folder(start: Path | None = None) -> Path:
-    """The course's folder at or above a folder, also of a course without assignments."""
+    """The course's folder at or above a folder, even if the course has no assignments."""
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):
         if (folder / "solutions").is_dir() and (folder / "tests" / "hidden").is_dir():
@@ -165,21 +166,21 @@ def course_folder(start: Path | None = None) -> Path:
 
 
 def is_begun(root: Path, stem: str) -> bool:
-    """Whether an assignment has a master."""
+    """Whether an assignment has a notebook source."""
     return stem in {path.stem for path in (root / "solutions").glob("*.py")}
 
 
 def write_new(root: Path, stem: str, wanted: Sequence[str] = ()) -> list[Path]:
-    """Begin an assignment or, if it is begun, add questions to it; all its files are written or none.
+    """Create an assignment, or add questions to it if it exists; all of its files are written, or none.
 
     Args:
         root: the course's folder.
-        wanted: each a function and its parameters, such as ``total:losses,weights``; without any, a new
-            assignment has a function of ``x`` by its own name.
+        wanted: functions with their parameters, such as ``total:losses,weights``; by default, a new
+            assignment has a function of ``x`` that is named like the assignment.
 
     Raises:
-        GraderError: a name is malformed or taken; the text says what to do.
-        CourseError: a file cannot be read, so that nothing can be added to it.
+        GraderError: a name is malformed or taken; the message says what to do.
+        CourseError: a file cannot be read, so nothing can be added to it.
         BrokenRunError: a file cannot be written.
     """
     if not (wanted and is_begun(root, stem)):
@@ -190,21 +191,22 @@ def write_new(root: Path, stem: str, wanted: Sequence[str] = ()) -> list[Path]:
         definition = re.compile(rf"^(?:def|class) {re.escape(function)}\b", re.MULTILINE)
         for path in sorted(
             (root / "solutions").glob("*.py")
-        ):  # renamed notebooks are known by their functions
+        ):  # renamed notebooks are recognized by their functions
             if definition.search(path.read_text(encoding="utf-8", errors="replace")):
                 taken = f"{path.relative_to(root)} defines {function} already"
                 raise GraderError(f"{taken}: name the new function with --function")
         if functions.count(function) > 1:
             raise GraderError(f"two questions ask for {function}: give each a function of its own")
-    master = root / MASTER.format(stem)
-    begun = _QUESTION.findall(read_text(master)) if master.is_file() else []
+        source = root / MASTER.format(stem)
+
+    begun = _QUESTION.findall(read_text(source)) if source.is_file() else []
     first = 1 + max(map(int, begun), default=0)
     texts: dict[Path, tuple[bytes | None, str]] = {}
     for kind, template in _TEMPLATES.items():
         path = root / kind.format(stem)
         before = path.read_bytes() if path.is_file() else None
         if before is not None and kind != MASTER:
-            read_syntax(path)  # where it is no Python, the author is told the line
+            read_syntax(path)  # if it is not Python, the author gets an error with the line
         head = {"stem": stem, "number": str(int(stem[:2]))}
         text = _filled(template, head) if before is None else read_text(path)
         for number, question in enumerate(questions, start=first):
@@ -214,7 +216,7 @@ def write_new(root: Path, stem: str, wanted: Sequence[str] = ()) -> list[Path]:
 
 
 def _with_part(kind: str, text: str, part: str) -> str:
-    """The text of a file with a further question's part; in a master, before the prose that closes it."""
+    """The text of a file with one more question; in a notebook source, before the closing text."""
     if kind == MASTER:
         end = max((match.end() for match in _LAST_CELL.finditer(text)), default=len(text))
         closing = text[end:]
@@ -226,7 +228,7 @@ def _with_part(kind: str, text: str, part: str) -> str:
 
 
 def _with_import(text: str, module: str, names: Collection[str]) -> str:
-    """The text with names imported from a module, behind its other imports or in the place of its own."""
+    """The text with names imported from a module, in its import of that module or a new one."""
     body = ast.parse(text).body
     imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
     own = [node for node in imports if isinstance(node, ast.ImportFrom) and node.module == module]
@@ -244,7 +246,7 @@ def _with_import(text: str, module: str, names: Collection[str]) -> str:
 
 
 def _write(texts: Mapping[Path, tuple[bytes | None, str]]) -> list[Path]:
-    """Write new texts of files, each beside its content before, which is None for a new file."""
+    """Write new texts of files, each given with the old text, which is None for a new file."""
     written: list[Path] = []
     try:
         for path, (_, text) in texts.items():
@@ -263,7 +265,7 @@ def _write(texts: Mapping[Path, tuple[bytes | None, str]]) -> list[Path]:
 
 
 def _require_free(root: Path, stem: str) -> None:
-    """Refuse a new assignment whose name is malformed, or whose number is taken; the text has another."""
+    """Raise an error for a malformed name or a number that is taken; the message suggests another."""
     files = [
         path for kind in (ANSWERS, CHECKS, MASTER) for path in sorted(root.glob(kind.format("[0-9][0-9]_*")))
     ]
