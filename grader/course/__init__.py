@@ -9,7 +9,7 @@
   Otter 7 looks into any `./tests` beside the notebook and stops with `FileNotFoundError` if that is another
   folder.
 * A question with an afterword has a single public test. Otter shows a test's success message even if another
-  test of the question fails, so a student would read why a wrong answer is right.
+  test of the question fails, so a student would read why an answer is right although it is wrong.
 * A bonus task earns no points. Bonus points would make all totals, here and in Canvas, depend on a
   task without hints. A result holds it beside its questions (`end_task`), and exports never see it.
 * A notebook's picture is a PNG in a data address, in a cell of text (`pictures.py`). Colab shows

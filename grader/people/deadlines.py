@@ -1,7 +1,7 @@
-"""When assignments are due, and what it costs to be late.
+"""Deadlines of assignments, and penalties for late work.
 
-``course.toml`` has the deadlines; ``extensions.csv`` has later deadlines of some students, and says when
-something was submitted where that is not known or known wrongly.
+``course.toml`` has the deadlines. ``extensions.csv`` has later deadlines for some students, and times of
+submission that are unknown or wrong elsewhere.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Deadlines:
     Attributes:
         of_class: by assignment.
         extended: later deadlines, by student and assignment.
-        submitted: when something was submitted, as the instructor says, by student and assignment.
-        zone: in which times are told.
+        submitted: times of submission set by the instructor, by student and assignment.
+        zone: the time zone of all displayed times.
     """
 
     of_class: Mapping[str, Deadline] = field(default_factory=dict)
@@ -45,14 +45,15 @@ class Deadlines:
     def late(
         self, student: str, stem: str, submitted: datetime, max_score: float, *, is_marked: bool | None
     ) -> Late | None:
-        """How late a notebook was submitted; None where it was in time, or there is no deadline.
+        """How late a notebook was submitted; None if it was in time or there is no deadline.
 
         Args:
-            submitted: when; for what a system marks, when a download first contained it.
-            max_score: of the assignment, of which a penalty takes a part.
-            is_marked: whether the system that it comes from has marked it as late; None where that marks
-                nothing. The mark decides, and costs what a day does: Canvas's zip has the times of its
-                download. An extension excuses it if a download before its end contained the notebook.
+            submitted: the time of submission; for a system with marks, that of the first download with the
+                notebook.
+            max_score: the assignment's maximum, of which penalties are fractions.
+            is_marked: whether the system marked it as late; None if the system has no marks. A mark decides,
+                and costs the penalty of one day, because Canvas's zip contains only the time of the download.
+                An extension cancels the mark if a download before its end contained the notebook.
         """
         deadline, extended = self.of_class.get(stem), self.extended.get((student, stem))
         due = extended or (deadline.due if deadline else None)
@@ -62,15 +63,15 @@ class Deadlines:
             return None
         after = submitted - due
         minutes = math.ceil(after / _MINUTE)
-        told = None if is_marked else self.told(due)
+        displayed = None if is_marked else self.displayed(due)
         if deadline is None or 0 < minutes <= deadline.grace_minutes:
-            return Late(minutes, 0.0, told)
+            return Late(minutes, 0.0, displayed)
         days = max(1, math.ceil(after / _DAY))
         share = min(deadline.penalty_per_day * days, deadline.most_penalty)
-        return Late(minutes, round(share * max_score, _PLACES), told)
+        return Late(minutes, round(share * max_score, _PLACES), displayed)
 
     def is_in_time(self, student: str, stem: str | None, submitted: SubmissionTime) -> bool:
-        """Whether a version counts before those that are late; True for all where the last version counts."""
+        """Whether a version counts before late ones; always True if the last version counts."""
         deadline, extended = self.of_class.get(stem or ""), self.extended.get((student, stem or ""))
         if deadline is None or not deadline.in_time_first:
             return True
@@ -78,35 +79,35 @@ class Deadlines:
             return not submitted.is_marked_late or (extended is not None and submitted.at <= extended)
         return submitted.at <= max(deadline.closes, extended or deadline.closes)
 
-    def told(self, at: datetime) -> str:
-        """A time in the zone of the term, as `Result.handed_in`."""
+    def displayed(self, at: datetime) -> str:
+        """A time in the zone of the term, in the format of `Result.handed_in`."""
         return at.astimezone(self.zone).isoformat(timespec="seconds")
 
     def about(self, stem: str) -> str | None:
-        """When an assignment is due, and what it costs to be late, in sentences; None without a deadline."""
+        """Sentences about an assignment's deadline and penalties; None without a deadline."""
         deadline = self.of_class.get(stem)
         if deadline is None:
             return None
-        told = f"Due on {format_time(self.told(deadline.due))}"
+        displayed = f"Due on {format_time(self.displayed(deadline.due))}"
         if deadline.grace_minutes:
-            told += f", with {deadline.grace_minutes:g} minutes of grace"
+            displayed += f", with {deadline.grace_minutes:g} minutes of grace"
         if deadline.penalty_per_day:
             share, most = 100 * deadline.penalty_per_day, 100 * deadline.most_penalty
-            told += f"; each day begun costs {share:g} % of the assignment's points, at most {most:g} %"
+            displayed += f"; each day begun costs {share:g} % of the assignment's points, at most {most:g} %"
         first = " The last version in time counts before later ones." if deadline.in_time_first else ""
-        return f"{told}.{first}"
+        return f"{displayed}.{first}"
 
 
 def read_deadlines(
     submissions: Path, settings: Settings, stems: Collection[str], students: Students
 ) -> Deadlines:
-    """The deadlines of a course's settings, and the extensions of `extensions.csv`.
+    """Read the deadlines of a course's settings, and the extensions in `extensions.csv`.
 
     Args:
         stems: the assignments of the course.
 
     Raises:
-        GraderError: a line of the extensions cannot be understood, or repeats another.
+        GraderError: a line of the extensions is invalid, or repeats another.
     """
     extended: dict[tuple[str, str], datetime] = {}
     submitted: dict[tuple[str, str], datetime] = {}
@@ -128,7 +129,7 @@ def read_deadlines(
 
 
 def closing_times(submissions: Path, settings: Settings, stems: Collection[str]) -> dict[str, set[datetime]]:
-    """The times at which a version may be the last in time, of whatever student, by assignment.
+    """All deadlines of any student, by assignment.
 
     Args:
         stems: the assignments of the course.
@@ -147,10 +148,10 @@ def closing_times(submissions: Path, settings: Settings, stems: Collection[str])
 
 
 def _time_of(row: Row, column: str, zone: str | None) -> datetime | None:
-    """The time in a column; a day alone means its last second; None where the cell is empty.
+    """The time in a column; a date means its last second; None if the cell is empty.
 
     Raises:
-        GraderError: it is no time, or has no time zone.
+        GraderError: it is not a time, or has no time zone.
     """
     text = row.cells.get(column, "")
     if not text:

@@ -1,4 +1,4 @@
-"""Everything that an instructor says about a class, read at once."""
+"""Reads all of an instructor's files about a class."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Term:
     """The students, deadlines and adjustments of a class.
 
     Attributes:
-        stems: of this term; empty for all of the course.
+        stems: the assignments of this term; empty for all of the course.
         unread: by student, the prefixes of the repositories that could not be read.
         prefixes: by folder and notebook, the prefix of the repository that it came from.
     """
@@ -42,48 +42,47 @@ class Term:
         return not self.stems or stem in self.stems
 
     def standing(self, student: str, stem: str, max_score: float, submitted: SubmissionTime) -> Standing:
-        """What is said of one submission; `max_score` is the assignment's.
+        """The lateness and adjustments of a submission; `max_score` is the assignment's maximum.
 
-        The file's own time counts only where nothing else is known and there is a deadline: it changes with
-        each copy.
+        The file's own time counts only if there is a deadline and no other time: it changes with each copy.
         """
         deadlines = self.deadlines
         until, said = (times.get((student, stem)) for times in (deadlines.extended, deadlines.submitted))
         given = Standing(
             adjustments=self.adjustments.get((student, stem), ()),
             missing=submitted.missing,
-            extended=deadlines.told(until) if until else None,
+            extended=deadlines.displayed(until) if until else None,
         )
         is_marked = None if said else submitted.is_marked_late
         at = said or submitted.recorded or (submitted.modified if stem in deadlines.of_class else None)
         if at is None:
             return given
         late = deadlines.late(student, stem, at, max_score, is_marked=is_marked)
-        is_known = is_marked is None  # where a system marks what is late, it tells no times
+        is_known = is_marked is None  # a system that marks late work gives no times
         due = until or (deadlines.of_class[stem].due if stem in deadlines.of_class else None)
         first = submitted.claimed_until
-        seen = deadlines.told(first) if first and not said and due and at <= due < first else None
-        return replace(given, late=late, handed_in=deadlines.told(at) if is_known else None, seen=seen)
+        seen = deadlines.displayed(first) if first and not said and due and at <= due < first else None
+        return replace(given, late=late, handed_in=deadlines.displayed(at) if is_known else None, seen=seen)
 
     def about_unknown_time(
         self, student: str, stem: str, place: str, submitted: SubmissionTime
     ) -> str | None:
-        """Why it cannot be known whether a version is late, and which line says it; None where it is known.
+        """Why lateness cannot be determined, and the line to add; None if it can.
 
         Args:
-            place: where the notebook lies.
+            place: the path of the notebook.
         """
         deadlines, key = self.deadlines, (student, stem)
         if key in deadlines.submitted:
             return None
         until, deadline = deadlines.extended.get(key), deadlines.of_class.get(stem)
         at = submitted.at
-        told = format_time(deadlines.told(at))
+        when = format_time(deadlines.displayed(at))
         if submitted.is_marked_late and until and at > until:
-            end = format_time(deadlines.told(until))
-            why = f"it is marked as late, the extension ended on {end}, and it was first downloaded on {told}"
+            end = format_time(deadlines.displayed(until))
+            why = f"it is marked as late, the extension ended on {end}, and it was first downloaded on {when}"
         elif submitted.is_by_hand and deadline and at > max(deadline.closes, until or deadline.closes):
-            why = f"{RECORD} has no line for it, and the file was written on {told}, after the deadline"
+            why = f"{RECORD} has no line for it, and the file was written on {when}, after the deadline"
         else:
             return None
         line = f"{student},{stem},{until.isoformat(timespec='minutes') if until else ''},TIME"
@@ -93,11 +92,11 @@ class Term:
         )
 
     def unread_of(self, student: str, stem: str, prefixes: Mapping[str, Collection[str]]) -> Missing | None:
-        """Why it is not known whether a student has submitted an assignment; None where it is.
+        """Why it is unknown whether a student submitted an assignment; None if it is known.
 
         Args:
-            prefixes: of repositories that have held the assignment, by assignment. A repository that was read
-                and is empty is empty, whichever of another prefix could not be read.
+            prefixes: prefixes of the repositories that contained an assignment, by assignment. A repository
+                that was read and is empty counts as empty, even if one with another prefix could not be read.
         """
         unread, holding = self.unread.get(student, {}), prefixes.get(stem, ())
         return next((missing for prefix, missing in unread.items() if not holding or prefix in holding), None)
@@ -107,10 +106,10 @@ class Term:
         return next((given for given in self.adjustments.get((student, stem), ()) if given.excused), None)
 
     def notes_about(self, handed_in: Iterable[tuple[str, str]]) -> list[str]:
-        """Sentences for the instructor: what belongs to no assignment of the term, or adjusts nothing.
+        """Sentences for the instructor about lines that belong to no assignment, or adjust nothing.
 
         Args:
-            handed_in: students and assignments.
+            handed_in: students and assignments with a submission.
         """
         notes = []
         others: dict[str, list[str]] = defaultdict(list)
@@ -139,10 +138,10 @@ class Term:
 
 
 def read_term(submissions: Path, course: Course, students: Students) -> Term:
-    """Read everything about a class but its roster.
+    """Read everything about a class except its roster.
 
     Raises:
-        GraderError: a file cannot be read, or a line of it means nothing.
+        GraderError: a file cannot be read, or one of its lines is invalid.
     """
     settings, record = course.settings, Record(submissions)
     Witness(submissions, record.last_read)  # refuses a file that cannot be read, which `collect` would need

@@ -1,4 +1,4 @@
-"""The gradebook as CSV, a line for each student and assignment; it is written, and never read back."""
+"""Writes the gradebook as CSV, a line for each student and assignment; it is never read back."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from grader.text import without_formula
 FILE_NAME = "gradebook.csv"
 EDITED_FILE_NAME = "gradebook.edited.csv"
 
-#: A line of a gradebook by its columns.
+#: A line of a gradebook, by column.
 Line = Mapping[str, str]
 
 _COLUMNS = ("student", "assignment", "score", "max_score", "status", "notebook_sha256")
 _STANDING = ("late", "penalty", "adjustment", "missing")  # behind the questions
-_SEPARATORS = re.compile("[;|]")  # of other countries' spreadsheets, which would begin a new cell there
+_SEPARATORS = re.compile("[;|]")  # separators in other countries, which would begin a new cell there
 
 
 def gradebook(results: Sequence[Result], absent: Sequence[Absence]) -> str:
     """The gradebook as CSV text, sorted by student and assignment, with a column for each question.
 
-    A score is the sum of its questions, less the penalty, with the adjustment of the assignment as a whole.
-    The points of a question have its own adjustment in them; the column `adjustment` has the sum of all.
-    Excused work has the status ``excused`` and no points, so that no sum counts it.
+    A score is the sum of its questions, minus the penalty, plus the adjustment of the whole assignment. The
+    points of a question include its own adjustment; the column `adjustment` has the sum of all adjustments.
+    Excused work has the status ``excused`` and no points, so that sums ignore it.
     """
     lines = [_line(result) for result in results] + [_line_of_absence(absence) for absence in absent]
     questions = {column for line in lines for column in line.keys() - {*_COLUMNS, *_STANDING}}
@@ -91,18 +91,17 @@ def _line_of_absence(absence: Absence) -> Line:
 
 
 def sha256_of(text: str) -> str:
-    """The hash of a gradebook, by which `write_gradebook` knows the file that a run wrote."""
+    """The hash of a gradebook, by which `write_gradebook` recognizes a file that a run wrote."""
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
 
 def write_gradebook(store: ResultsStore, text: str, written: Collection[object]) -> list[str]:
-    """Write a gradebook; a file that somebody edited is kept beside it.
+    """Write a gradebook; if somebody edited the old one, rename that first.
 
     Args:
-        written: the hashes of gradebooks that runs wrote; without that of the file, somebody edited it.
+        written: the hashes of gradebooks that runs wrote; a file with another hash was edited.
 
-    Returns:
-        A sentence about the file that was kept, if there is one.
+    Returns: A sentence about the renamed file, or None.
 
     Raises:
         BrokenRunError: the gradebook cannot be read, renamed or written.
@@ -128,6 +127,6 @@ def write_gradebook(store: ResultsStore, text: str, written: Collection[object])
 
 
 def _free_path(path: Path) -> Path:
-    """The path or, where there is such a file, the same with a number."""
+    """The path, with a number if such a file exists."""
     numbered = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(2))
     return next(free for free in chain([path], numbered) if not free.exists())

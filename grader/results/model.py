@@ -17,26 +17,26 @@ from grader.sandbox.evidence import RAISED, FailedCell, Failure
 from grader.scores import counted_points, remarks, total
 
 SCHEMA = "autograd-grader/result/v2"
-_MOST_HOURS = 48  # of more, days are told
-MAX_CELLS = 20  # that are kept of each way to end
+_MOST_HOURS = 48  # longer times are given in days
+MAX_CELLS = 20  # that are stored of each way to end
 #: Of a bonus task, the best first.
 END_TASK_STATUSES = ("solved", "tried", "not tried")
 
-#: ``partly``: right for typical inputs only.
+#: ``partly``: right only for typical inputs.
 Outcome = Literal["passed", "partly", "failed", "error"]
-#: How much of a question a student earned; a question that is worth nothing is earned by an answer.
+#: How much of a question a student earned; an answer earns a question that has no points.
 Earned = Literal["full", "part", "nothing", "unanswered"]
 EARNED: tuple[Earned, ...] = get_args(Earned)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One check: how it ended, what it is worth, and the texts that a student may read.
+    """One check: its outcome, its points, and the texts that a student may read.
 
     Attributes:
         points: what it earned.
         case: the name of the case that a ``partly`` check fails.
-        message: the diagnosis, with its case; None where the check passed.
+        message: the diagnosis, with its case; None if the check passed.
         failure, kind, group, stopped, place: of its `Finding`; results of older graders do not have them.
     """
 
@@ -61,10 +61,10 @@ class QuestionResult:
 
     Attributes:
         score: with the adjustment.
-        afterword: what to know once it is solved; None before.
-        cell: the number of the code cell that the function is from; None where that is not known.
+        afterword: the text for a solved question; None before.
+        cell: the number of the code cell that defined the function; None if it is unknown.
         digest: equal for answers that differ in names only, see `similar.py`; empty for others.
-        own_nodes: how many nodes of the answer's syntax tree are not those of the starter code.
+        own_nodes: how many nodes of the answer's syntax tree are not in the starter code.
     """
 
     id: str
@@ -78,16 +78,16 @@ class QuestionResult:
     cell: int | None = None
     digest: str = ""
     own_nodes: int = 0
-    adjusted: float = 0.0  # the points that a person gave or took, as far as they could be
+    adjusted: float = 0.0  # the adjustment that was applied
 
     @property
     def by_checks(self) -> float:
-        """What the checks earned."""
+        """The points that the checks earned."""
         return total([self.score, -self.adjusted])
 
     @property
     def has_failed_checks(self) -> bool:
-        """Whether it was answered, and a check of it did not pass."""
+        """Whether the question was answered and one of its checks did not pass."""
         return self.status == "answered" and any(check.outcome != "passed" for check in self.checks)
 
     @property
@@ -104,7 +104,7 @@ class QuestionResult:
 
     @property
     def remarks(self) -> list[str]:
-        """Why its checks earned less than they are worth, in sentences."""
+        """Sentences about why its checks earned less than all their points."""
         every = [] if self.is_end_task else remarks([(check.outcome, check.points) for check in self.checks])
         if self.adjusted:
             done = "added" if self.adjusted > 0 else "subtracted"
@@ -113,7 +113,7 @@ class QuestionResult:
 
     @property
     def is_end_task(self) -> bool:
-        """Whether it counts its checks, and no points."""
+        """Whether it is the bonus task, which has checks but no points."""
         return self.id == END_TASK
 
     @property
@@ -126,7 +126,7 @@ class QuestionResult:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """What was noticed, and in which code cell, from 1, or None.
+    """Something noticed, and its code cell, from 1, or None.
 
     Attributes:
         why: what was found, and why a person should look; empty in results of older graders.
@@ -139,12 +139,13 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """How late a notebook was handed in.
+    """How late a notebook was submitted.
 
     Attributes:
-        minutes: after the deadline of this student; 0 where only the mark of a system tells it.
-        penalty: the points that this costs, as far as there are any; 0 within the grace.
-        due: the deadline of this student, as `Result.handed_in`; None where only a mark tells of it.
+        minutes: after the deadline of this student; 0 if only a system's mark says that it is late.
+        penalty: the points subtracted, at most the earned ones; 0 within the grace period.
+        due: the deadline of this student, in the format of `Result.handed_in`; None if only a mark says that
+            it is late.
     """
 
     minutes: int
@@ -153,12 +154,12 @@ class Late:
 
     @property
     def text(self) -> str:
-        """That it is late, and by how much as far as that is known: ``late by 2 h 5 min``."""
+        """A phrase such as ``late by 2 h 5 min``, or only ``late`` if the time is unknown."""
         return f"late by {self.duration}" if self.minutes else "late"
 
     @property
     def duration(self) -> str:
-        """How late it is, as ``2 h 5 min`` or ``3 days 1 h``; ``yes`` where only a mark tells it."""
+        """How late it is, such as ``2 h 5 min`` or ``3 days 1 h``; ``yes`` if only a mark says so."""
         hours, minutes = divmod(self.minutes, 60)
         if not self.minutes:
             return "yes"
@@ -170,11 +171,11 @@ class Late:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What was handed in before, and was not found when clones were collected last.
+    """A notebook that was submitted earlier, but not found when clones were last collected.
 
     Attributes:
-        why: ``unread`` where the repository could not be read, ``gone`` where it was, and does not hold it.
-        since: when that was noticed first, as `Result.handed_in`.
+        why: ``unread`` if the repository could not be read, ``gone`` if it no longer contains the notebook.
+        since: when this was first noticed, in the format of `Result.handed_in`.
     """
 
     why: Literal["unread", "gone"]
@@ -188,7 +189,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """A file that was found and is no submission.
+    """A file that was found but is not a submission.
 
     Attributes:
         path: below the folder of submissions.
@@ -201,11 +202,11 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True)
 class Adjustment:
-    """Points that a person gave or took, or that a student is excused from an assignment.
+    """Points that a person added or subtracted, or an excuse from an assignment.
 
     Attributes:
         question: its id; None for the assignment as a whole.
-        points: as they were written; no score gets below 0 or above its maximum by them.
+        points: the points in the file; scores stay between 0 and their maximum.
         comment: for the student.
         excused: whether the assignment does not count for the student.
     """
@@ -218,7 +219,7 @@ class Adjustment:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What a submission was graded with; None where that is not known.
+    """The versions with which a submission was graded; None if unknown.
 
     Attributes:
         graded_at: in UTC, as in ``2026-11-21T03:00:00Z``.
@@ -237,18 +238,18 @@ class Result:
     """One result.
 
     Attributes:
-        name: the assignment or, where that is unknown, a name of the notebook's own; files are called so.
-        superseded: where other versions of the same student and assignment lie.
-        cells: those that did not run to their end, the first of each way to end.
-        more_cells: how many others did not.
+        name: the assignment or, if it is unknown, the notebook's own name; used in file names.
+        superseded: the paths of other versions of the same student and assignment.
+        cells: failed cells, the first few of each way to end.
+        more_cells: the number of other failed cells.
         handed_in: the time of the version that was graded, as in ``2026-11-21T03:00:00+00:00``, in the time
             zone of the term; None where that is not known.
-        late: None for a notebook that came in time, or has no deadline.
-        adjustments: of the score and of the questions' scores, which have them in them.
-        missing: None for what is still handed in, as far as that is known.
+        late: None for a notebook that is in time, or has no deadline.
+        adjustments: adjustments that the scores of the assignment and its questions include.
+        missing: None if the notebook is still there, as far as is known.
         extended: the student's own deadline, as `handed_in`; None for that of the class.
-        ignored: the files that were found besides and are no submissions.
-        with_answers: those of `superseded` and `ignored` that hold an answer.
+        ignored: other files that were found but are not submissions.
+        with_answers: those of `superseded` and `ignored` that contain an answer.
         copy: why the notebook is a copy made by a tool, as the end of a sentence; None for a real file.
         seen: when a night first saw this version, as `handed_in`, where only its commit says that it came
             before; else None.
@@ -281,7 +282,7 @@ class Result:
 
     @property
     def what(self) -> str:
-        """The assignment or, where that is unknown, the notebook."""
+        """The assignment or, if it is unknown, the notebook."""
         return self.assignment or self.notebook
 
     @property
@@ -296,7 +297,7 @@ class Result:
 
     @property
     def is_untouched(self) -> bool:
-        """Whether it was graded, and all its functions are still starter code."""
+        """Whether it was graded and all its functions are still starter code."""
         statuses = {question.status for question in self.all_questions}
         return self.status == "graded" and statuses == {"untouched"}
 
@@ -307,17 +308,17 @@ class Result:
 
     @property
     def unanswered(self) -> list[str]:
-        """The questions which the student left as they were."""
+        """The questions that are still starter code."""
         return [question.id for question in self.questions if question.status != "answered"]
 
     @property
     def penalty(self) -> float:
-        """The points that it cost to be late: no more than were earned; what a person gives is not taken."""
+        """The points subtracted for lateness: at most the earned points, without added ones."""
         earned = total(question.by_checks for question in self.questions)
         return min(self.late.penalty, earned) if self.late else 0.0
 
     def adjusted_by(self, given: Adjustment) -> float:
-        """The points that an adjustment added or took, which its question or the assignment has room for."""
+        """The points that an adjustment added or subtracted, within the limits of the score."""
         if given.question is not None:
             return total(question.adjusted for question in self.questions if question.id == given.question)
         earned = total(question.score for question in self.questions)
@@ -325,17 +326,17 @@ class Result:
 
     @property
     def stopped_cells(self) -> list[FailedCell]:
-        """The cells that did not end by themselves."""
+        """The cells that were stopped."""
         return [cell for cell in self.cells if cell.ended != RAISED]
 
     @property
     def about_cells(self) -> list[str]:
-        """A sentence for each cell that did not run to its end; for the first of very many."""
+        """A sentence for each failed cell, or only for the first if there are many."""
         sentences = [cell.sentence for cell in self.cells]
         return [*sentences, f"And {self.more_cells} more."] if self.more_cells else sentences
 
     def about_cell_of(self, question: QuestionResult) -> str | None:
-        """A sentence about the failed cell that may be why a question lacks points; None where there is none.
+        """A sentence about the failed cell that may explain missing points; None if there is none.
 
         For a missing function that is the cell that skipped its definition, otherwise the first that failed.
         For an answer it is the cell it is from, if the grader skipped a statement there.
@@ -350,7 +351,7 @@ class Result:
         return cell.sentence if cell else None
 
     def to_json(self) -> dict[str, Any]:
-        """The form that is stored."""
+        """The JSON that is stored."""
         fields = asdict(self)
         del fields["name"]
         return {"schema": SCHEMA, **fields}
@@ -358,11 +359,11 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """An assignment that others submitted, and that a student of the roster, or who is excused, did not.
+    """A missing submission of a student who is on the roster, or excused.
 
     Attributes:
-        points: what each question is worth.
-        missing: set if a repository of the student could not be read; otherwise nothing was in it.
+        points: the points of each question.
+        missing: set if a repository of the student could not be read; None if it contained no notebook.
         excuse: the adjustment that excuses the student; otherwise the assignment is missing.
     """
 
@@ -374,18 +375,18 @@ class Absence:
 
     @property
     def max_score(self) -> float:
-        """What could have been earned."""
+        """The points that could have been earned."""
         return total(self.points.values())
 
 
 def sandbox_of(results: Iterable[Result]) -> str:
-    """The sandbox in which notebooks were observed: ``none`` if any ran without, empty if nothing ran."""
+    """The sandbox in which notebooks were observed: ``none`` if any ran without one, empty if nothing ran."""
     names = {result.provenance.protection for result in results} - {None}
     return "none" if "none" in names else ", ".join(sorted(map(str, names)))
 
 
 def kept_cells(cells: Sequence[FailedCell]) -> tuple[tuple[FailedCell, ...], int]:
-    """The first failed cells of each way to end, so that no result is very large; how many others failed."""
+    """The first failed cells of each way to end, which bounds a result, and the number of the others."""
     counts = Counter[str]()
     kept = []
     for cell in cells:

@@ -16,12 +16,12 @@ NO_NAMES: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Entry:
-    """What a student has for an assignment.
+    """A student's entry for an assignment.
 
     Attributes:
-        worth: how many points there are.
-        result: None if nothing was submitted, which counts 0.
-        absence: the row of the gradebook, if it has one without a result.
+        worth: the points of the assignment.
+        result: None if nothing was submitted, which counts as 0.
+        absence: the gradebook's row for a missing submission, if there is one.
     """
 
     assignment: str
@@ -31,23 +31,23 @@ class Entry:
 
     @property
     def excuse(self) -> Adjustment | None:
-        """The adjustment that excuses the student."""
+        """The adjustment that excuses the student, or None."""
         source = self.result or self.absence
         return source.excuse if source else None
 
     @property
     def max_score(self) -> float:
-        """What can be earned, which is nothing in excused work."""
+        """The points that can be earned; 0 if the student is excused."""
         return 0.0 if self.excuse else self.worth
 
     @property
     def score(self) -> float:
-        """What counts of what was earned."""
+        """The earned points that count."""
         return self.result.score if self.result and not self.excuse else 0.0
 
     @property
     def marks(self) -> dict[str, str]:
-        """What to know at a glance: kinds of marks, which a page filters by, with their texts."""
+        """Marks for this entry: kinds, by which a page can filter, with their texts."""
         if self.excuse:
             return {"excused": "excused"}
         if self.result:
@@ -64,9 +64,9 @@ class Student:
 
     Attributes:
         entries: for each assignment of the class, in their order.
-        others: results of notebooks that belong to no assignment, or to none of this term.
-        full_name: as the roster has it; empty where that says nothing more.
-        is_listed: whether the roster has the student; where there is none, it has everybody.
+        others: results of notebooks that belong to no assignment of this term.
+        full_name: the name on the roster; empty if it is the same.
+        is_listed: whether the student is on the roster; True if there is no roster.
     """
 
     name: str
@@ -77,12 +77,12 @@ class Student:
 
     @property
     def words(self) -> str:
-        """The names in letters of the plain alphabet, as a person types them: ``soren`` finds Søren."""
+        """The names in plain letters, so that typing ``soren`` finds Søren."""
         return " ".join(plain_words(f"{self.name} {self.full_name}"))
 
     @property
     def has_tried(self) -> bool:
-        """Whether anything was handed in."""
+        """Whether the student submitted anything."""
         return bool(self.others) or any(entry.result for entry in self.entries)
 
     @property
@@ -95,12 +95,12 @@ class Student:
 
     @property
     def percent(self) -> float:
-        """The score in percent of what all assignments are worth; 0 where they are worth nothing."""
+        """The score in percent of the points of all assignments; 0 if they have no points."""
         return 100 * self.score / self.max_score if self.max_score else 0.0
 
     @property
     def marks(self) -> list[str]:
-        """The kinds of the marks of all entries, each once."""
+        """The kinds of marks of all entries, without repetitions."""
         kinds = (kind for entry in self.entries for kind in entry.marks)
         others = (kind for result in self.others for kind in _marks(result))
         return sorted({*kinds, *others, *([] if self.is_listed else ["unlisted"])})
@@ -112,11 +112,11 @@ def students_of(
     full_names: Mapping[str, str] = NO_NAMES,
     term: Collection[str] = (),
 ) -> list[Student]:
-    """All students of a class, those with the least percent first, then by name; last who never handed in.
+    """All students of a class, by percentage and then by name; last, those who never submitted.
 
     Args:
-        full_names: by student, as far as they are known.
-        term: the assignments that count; all where it is empty.
+        full_names: known full names, by student.
+        term: the assignments that count; if empty, all of them.
     """
     worth = _worth_of(results, absent, term)
     known: dict[str, dict[str, Result]] = {absence.student: {} for absence in absent}
@@ -150,9 +150,9 @@ def students_of(
 def _worth_of(
     results: Sequence[Result], absent: Sequence[Absence], term: Collection[str]
 ) -> dict[str, float]:
-    """What each assignment that a result or an absence names is worth, by its name, as far as it counts.
+    """The points of each assignment that occurs and counts, by its name.
 
-    A run for a few students leaves the results of others as they are, so the newest result decides.
+    A run for a few students doesn't change the results of others, so the newest result decides.
     """
     worth = {absence.assignment: absence.max_score for absence in absent}
     for result in sorted(results, key=lambda result: result.provenance.graded_at or ""):

@@ -1,7 +1,7 @@
-"""Decodes what a worker says: JSON of exactly the form that was agreed becomes facts, all else is malformed.
+"""Decodes answers of a worker: JSON of exactly the agreed form becomes observations; all else is malformed.
 
-msgspec compares it with the types below, which are that form; ``worker/facts.py`` writes it. NaN is a fact,
-and to msgspec no JSON: what it cannot read, Python's own json reads.
+msgspec compares it with the types below, which are that form; ``worker/facts.py`` writes it. NaN is a valid
+number here but not in JSON: msgspec refuses it, so Python's json module reads such answers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from msgspec.json import Decoder
 from grader.sandbox.facts import Count, Exact, Int, Other, Raised, ReturnedNone, Tensor, Text
 
 MAX_ITEMS = 300_000
-MAX_NESTING = 40  # no honest answer is deeper: the worker cuts facts off at a smaller depth
+MAX_NESTING = 40  # no honest answer is deeper: the worker cuts values off at a smaller depth
 _LEVEL = 3  # in the nesting of an answer, of the value that was returned
 MAX_TENSORS = 3_500
 MAX_ELEMENTS = 8192  # of one tensor; an honest worker sends 4,096, and a complex number is two
@@ -27,20 +27,20 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class MalformedError(Exception):
-    """A worker's answer is not of the agreed form; the text is ours, never the worker's."""
+    """A worker's answer does not have the agreed form; the message never contains its text."""
 
     def __init__(self) -> None:
         super().__init__("the answer is malformed")
 
 
 def parse(text: str) -> Any:
-    """JSON of a worker, on one line; MalformedError before it can cost much."""
+    """Parse a line of JSON from a worker; raises MalformedError before an attack can cost much time."""
     _check_size(text)
     try:
         value = json.loads(text)
         if text.count("[") + text.count("{") > MAX_NESTING:
             _check_nesting([value])
-        if _SURROGATE.search(text):  # half a pair of them is text that no file can hold
+        if _SURROGATE.search(text):  # half a surrogate pair cannot be written to a file
             json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise MalformedError from None
@@ -54,7 +54,7 @@ def _check_size(text: str) -> None:
 
 
 def _check_nesting(value: Any) -> None:
-    """Refuse what is nested too deeply, a level at a time: faster than a call for each part."""
+    """Refuse nesting that is too deep; one level at a time is faster than recursion."""
     level = [value]
     for _ in range(MAX_NESTING + 1):
         parts = [part.values() if type(part) is dict else part for part in level]
@@ -68,7 +68,7 @@ _Form = TypeVar("_Form")
 
 
 def of_form(form: type[_Form], value: Any) -> _Form:
-    """What was parsed, as an object of a form; MalformedError where it is of another."""
+    """Parsed JSON as an object of a form; raises MalformedError if it has another form."""
     try:
         return convert(value, form)
     except ValidationError:
@@ -226,13 +226,13 @@ _AnyValue = _None | _Bool | _Integer | _Float | _Str | _Tensor | _List | _Tuple 
 
 
 class Facts(Exact, frozen=True):
-    """What the code that was sent returned."""
+    """The return value of the code that was sent."""
 
     value: _AnyValue
     tensors: Annotated[list[_TensorFields], Meta(max_length=MAX_TENSORS)]
 
     def decoded(self) -> Any:
-        """The facts; MalformedError where they are too deep, or name a tensor that is none or not there."""
+        """The decoded value; raises MalformedError if it is too deep, or refers to a missing tensor."""
         return self.value.decoded(_Table(self.tensors), _LEVEL)
 
 
@@ -250,7 +250,7 @@ _DECODER = Decoder(WorkerAnswer)
 
 
 def parse_answer(text: str) -> WorkerAnswer:
-    """A worker's answer to a request; its facts are not decoded yet."""
+    """Parse a worker's answer to a request; its values are not decoded yet."""
     _check_size(text)
     try:
         return _DECODER.decode(text)
@@ -259,7 +259,7 @@ def parse_answer(text: str) -> WorkerAnswer:
 
 
 class Skipped(Exact, frozen=True):
-    """A statement that did not run because its cell had raised, and the names it would have given."""
+    """A statement below a cell's error that did not run, and the names it would have defined."""
 
     line: Annotated[int, Meta(ge=1, le=10_000_000)]
     text: Annotated[str, Meta(max_length=100)]
@@ -271,7 +271,7 @@ SkippedStatements = Annotated[tuple[Skipped, ...], Meta(max_length=40)]
 
 
 class CellAnswer(Exact, frozen=True):
-    """A worker's answer about a cell: what it raised, and the statements that it then skipped."""
+    """A worker's answer about a cell: its error, and the statements that it skipped."""
 
     raised: Raised | None
     skipped: SkippedStatements
@@ -286,7 +286,7 @@ Status = Literal["answered", "untouched", "missing"]  # of a function
 
 
 class Survey(Exact, frozen=True):
-    """What a notebook defined, in which cells, and what it patched."""
+    """The functions that a notebook defined, their cells, and what it patched."""
 
     names: dict[str, Status]
     cells: dict[str, Count | None]
@@ -302,12 +302,12 @@ def parse_survey(text: str, functions: set[str]) -> Survey:
 
 
 def parse_exactly(expected: str | int | None, text: str) -> None:
-    """A worker's answer that can only be this one."""
+    """Require that a worker's answer is this one."""
     if parse(text) != expected:
         raise MalformedError
 
 
-#: What a worker noticed (a word of `NOTICED`), and the cell it happened in, or None.
+#: Something a worker noticed (a word of `NOTICED`), and the cell in which it happened, or None.
 Notice = tuple[str, int | None]
 NOTICED = {
     *(
@@ -324,17 +324,17 @@ NOTICED = {
 }
 _MAX_TRACES = 20 * len(NOTICED)  # a worker reports twenty cells for each
 _WRITTEN_BY_OTHERS: Notice = ("raw descriptors", None)
-#: Noticed outside: honest facts are cut off inside before the wire would refuse them.
+#: Noticed outside: the worker cuts honest values off before the wire would refuse them.
 NO_ANSWER: Notice = ("something that is no answer", None)
-#: Every word that evidence may hold.
+#: Every word that evidence may contain.
 TRACES = {*NOTICED, _WRITTEN_BY_OTHERS[0], NO_ANSWER[0]}
 
 
 def parse_notices(notices: bytes, *, closed: bool) -> set[Notice]:
-    """What a worker noticed.
+    """The notices of a worker.
 
-    A foreign line, too many lines and a closed pipe are the notebook's doing, and so a notice themselves:
-    nothing that a notebook writes there hides what comes later.
+    An unknown line, too many lines and a closed pipe are caused by the notebook, so they are notices, too:
+    nothing that a notebook writes can hide a later notice.
     """
     *lines, rest = notices.decode("ascii", "replace").split("\n")
     traces = {_notice(line) for line in lines[:_MAX_TRACES]}

@@ -1,4 +1,4 @@
-"""Evidence, everything that was observed of a notebook; judged later."""
+"""Evidence: everything that was observed of a notebook, to be judged later."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from grader.sandbox.facts import Exact, Raised, ReturnedNone
 from grader.sandbox.sensitivity import with_most_sensitivity, with_sensitivity
 from grader.text import quoted, some, utf8_text
 
-#: What a student reads in place of a diagnosis where there is nothing to diagnose.
+#: The message for students if there is nothing to diagnose.
 UNANSWERED = {
     "missing": "No cell of this notebook defines {name}, or its cell stopped with an error first.",
     "untouched": "{name} is still the starter code.",
@@ -36,7 +36,7 @@ UNANSWERED = {
 
 
 class Failure(StrEnum):
-    """Why something was not observed."""
+    """The reason why something was not observed."""
 
     TIMEOUT = "timeout"
     LATE = "late"
@@ -53,7 +53,7 @@ class Failure(StrEnum):
 
 
 _NOT_REACHED = "this part was not reached"
-#: The same in the words that students read.
+#: The reasons in words for students.
 REASONS = {
     Failure.TIMEOUT: (
         "your code still ran after {seconds:.0f} s and was stopped; is there a loop that never ends?"
@@ -74,16 +74,16 @@ REASONS = {
     Failure.TOO_LATE: f"{_NOT_REACHED}, because the time of the question was used up before",
     Failure.TOO_LATE_FOR_NOTEBOOK: f"{_NOT_REACHED}, because the time of the notebook was used up before",
 }
-#: The process did not answer as processes do.
+#: Failures in which the process gave no proper answer.
 ENDINGS = frozenset(
     {
         *(Failure.TIMEOUT, Failure.LATE, Failure.CLOSED, Failure.KILLED),
         *(Failure.FORGED, Failure.MALFORMED),
     }
 )
-#: The cause is another failure before it, and no misunderstanding.
+#: Failures that follow from an earlier one, and show no misunderstanding.
 CONSEQUENCES = frozenset({Failure.NOT_REACHED, Failure.TOO_LATE, Failure.TOO_LATE_FOR_NOTEBOOK})
-#: The time of a request, a question or a notebook ran out.
+#: Failures because the time of a request, a question or a notebook ran out.
 OUT_OF_TIME = frozenset({Failure.TIMEOUT, Failure.LATE, Failure.TOO_LATE, Failure.TOO_LATE_FOR_NOTEBOOK})
 
 UNJUDGED = "This check has no verdict; your instructor will look at it."
@@ -91,25 +91,25 @@ UNJUDGED = "This check has no verdict; your instructor will look at it."
 
 @dataclass(frozen=True)
 class NoFacts:
-    """Why there is no answer to a request: a sentence for the student, and its kind."""
+    """The reason why a request has no answer: a sentence for the student, and its kind."""
 
     reason: str
     failure: Failure | None = field(default=None, compare=False)
 
 
 def no_facts(failure: Failure, **details: Any) -> NoFacts:
-    """A failure as a sentence, with the `details` that it names."""
+    """A failure as a sentence that contains `details`."""
     return NoFacts(REASONS[failure].format(**details), failure)
 
 
 @dataclass(frozen=True)
 class RequestRaised:
-    """The code that was sent stopped with an error; an error that it caught itself is a fact."""
+    """The code that was sent raised an error. An error that it caught itself is an observation."""
 
     error: Raised
 
 
-#: What a contract or a picture recorded: facts of any form, or why there are none.
+#: The record of a contract or a picture: observations of any form, or the reason why there are none.
 RequestOutcome = Any | RequestRaised | NoFacts
 
 
@@ -118,11 +118,11 @@ class Answer:
     """The answer to a request.
 
     Attributes:
-        text: the JSON of the worker's answer as it came, or a reason in our own words, on one line.
+        text: the JSON of the worker's answer, byte for byte, or a reason in our own words, on one line.
         outcome: the text, decoded.
-        none: of each function that returned nothing but None whenever the request called it, why.
-        patched: what they replaced in torch.
-        changed: what else they left behind that cannot be put back.
+        none: for each function that returned None in every call of the request, the reason.
+        patched: what student code replaced in torch.
+        changed: other changes by student code that cannot be undone.
     """
 
     text: str
@@ -133,17 +133,17 @@ class Answer:
 
     @cached_property
     def most_sensitive(self) -> Answer:
-        """The same answer of the reference, whose numbers are as sensitive as any can be."""
+        """This answer of the reference, with the largest possible sensitivity of its numbers."""
         return replace(self, outcome=with_most_sensitivity(self.outcome))
 
     @property
     def failure(self) -> Failure | None:
-        """Why there are no facts; None where there are."""
+        """The reason why there are no observations; None if there are some."""
         return self.outcome.failure if isinstance(self.outcome, NoFacts) else None
 
     @classmethod
     def parse(cls, text: str) -> Answer:
-        """A worker's answer; MalformedError where it is of another form."""
+        """Parse a worker's answer; raises MalformedError if it has another form."""
         said = parse_answer(text)
         if said.raised is not None:
             outcome: RequestOutcome = RequestRaised(said.raised)
@@ -155,19 +155,19 @@ class Answer:
 
     @classmethod
     def without_facts(cls, reason: NoFacts) -> Answer:
-        """No answer of a worker's, but why there is none."""
+        """Make an answer that only says why there is none."""
         return cls(json.dumps({"fault": reason.reason, "failure": reason.failure}), reason)
 
     @classmethod
     def stored(cls, text: str) -> Answer:
-        """Either of the two, as it was stored; MalformedError where it is neither."""
+        """Parse a stored answer or reason; raises MalformedError if it is neither."""
         if not text.startswith(_FAULT):
             return cls.parse(text)
         fault = of_form(_Fault, parse(text))
         return cls(text, NoFacts(fault.fault, fault.failure))
 
 
-_FAULT = '{"fault":'  # how no answer of a worker's begins
+_FAULT = '{"fault":'  # no answer of a worker begins like this
 
 
 class _Fault(Exact, frozen=True):
@@ -176,7 +176,7 @@ class _Fault(Exact, frozen=True):
 
 
 class CellFailure(Exact, frozen=True):
-    """A cell that failed: what it raised and then skipped, or why it was left out."""
+    """A cell that failed: its error and the statements it skipped, or why it did not run."""
 
     cell: int  # its number
     raised: Raised | None
@@ -192,12 +192,12 @@ RAISED: Final = "raised"
 
 @dataclass(frozen=True)
 class SkippedStatement:
-    """A statement that did not run because its cell had raised.
+    """A statement that did not run because its cell had raised an error.
 
     Attributes:
         line: where it begins.
         text: its first line, written by a student, cut.
-        names: those it would have given a value.
+        names: the names that it would have defined.
     """
 
     line: int
@@ -206,7 +206,7 @@ class SkippedStatement:
 
     @classmethod
     def of(cls, observed: Skipped) -> SkippedStatement:
-        """The statement as it is reported."""
+        """The statement as a result reports it."""
         return cls(observed.line, utf8_text(" ".join(observed.text.split())), observed.names)
 
 
@@ -216,8 +216,8 @@ class FailedCell:
 
     Attributes:
         cell: its number among the code cells, from 1.
-        ended: ``raised`` (an error stopped it), ``stopped`` (its time ran out) or ``left out`` (it ended its
-            process, or the notebook's time ran out before it).
+        ended: ``raised`` (an error stopped it), ``stopped`` (its time ran out) or ``left out`` (it did not
+            run, because it ended its process before or the notebook's time ran out).
         text: the error and its line, written by a student, or why the cell was left out.
         skipped: the statements below the error that did not run; results of older graders have none.
     """
@@ -229,7 +229,7 @@ class FailedCell:
 
     @classmethod
     def of(cls, observed: CellFailure) -> FailedCell:
-        """The cell as it is told."""
+        """The cell as a result reports it."""
         error = observed.raised
         if error is None:
             return cls(observed.cell, "left out", observed.fault or "")
@@ -249,7 +249,7 @@ class FailedCell:
 
     @property
     def sentence(self) -> str:
-        """What a student reads."""
+        """The sentence that a student reads."""
         if self.ended == RAISED:
             return f"Code cell {self.cell} stopped with {self.text}.{self._about_skipped}"
         return about_stopped([self.cell], self.text)
@@ -273,20 +273,20 @@ def about_stopped(cells: Iterable[object], text: str) -> str:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a notebook's workers said.
+    """Everything that the workers of a notebook reported.
 
     Attributes:
         names: for each function of the plan, ``answered``, ``untouched`` or ``missing``.
-        answers: the answer to each request, by its name; where the reference's sensitivity to
-            rounding was measured, also those while its results were perturbed, by ``name (perturbed 1)``.
+        answers: the answer to each request, by its name. For a measured sensitivity to rounding, also the
+            answers of the reference with perturbed results, by ``name (perturbed 1)``.
         cells: the cells that failed.
-        patched: what the notebook changed in torch (``torch.Tensor.backward``), by its cells or in a call.
-        traces: what a worker noticed that only deceivers need.
+        patched: what the notebook's cells or functions changed in torch, such as ``torch.Tensor.backward``.
+        traces: actions noticed by a worker that normal answers don't need.
         fault: why nothing could be observed at all, or None.
-        starved: whether other processes had the processors while time ran out, or the memory when the system
-            killed its worker; then the notebook is not to blame and deserves another look.
+        starved: whether other processes used the processors when time ran out, or the memory when the system
+            killed its worker. Then it is not the notebook's fault, and it is observed again.
         size: bytes of all answers.
-        defined_in: for each function of the plan the number of the cell that it is from, or None.
+        defined_in: for each function of the plan, the number of the cell that defined it, or None.
     """
 
     names: dict[str, Status] = field(default_factory=dict)
@@ -300,7 +300,7 @@ class Evidence:
     defined_in: dict[str, int | None] = field(default_factory=dict)
 
     def outcome(self, name: str) -> RequestOutcome:
-        """What a contract or a picture of this name recorded."""
+        """The record of the contract or picture with this name."""
         answer = self.answers.get(name)
         return no_facts(Failure.NOT_REACHED) if answer is None else answer.outcome
 
@@ -310,11 +310,11 @@ class Evidence:
         return replace(self, answers={**self.answers, **most})
 
     def is_measured(self, contract: str) -> bool:
-        """Whether it is known how far the facts of a contract move."""
+        """Whether the sensitivity of a contract's observations was measured."""
         return f"{contract}{_PERTURBED}1)" in self.answers
 
     def with_sensitivity(self, others: Sequence[Evidence]) -> Evidence:
-        """This evidence of the reference, with what was seen while its results were perturbed."""
+        """This evidence of the reference, with observations of perturbed results."""
         perturbed = {
             f"{name}{_PERTURBED}{number})": answer
             for number, other in enumerate(others, start=1)
@@ -323,12 +323,12 @@ class Evidence:
         return replace(self, answers=_with_sensitivity({**self.answers, **perturbed}))
 
     def returned_none(self, contract: str, function: str) -> ReturnedNone | None:
-        """What is known of a function that returned None in every case of a contract."""
+        """Why a function returned None in every case of a contract."""
         none = self.answers[contract].none if contract in self.answers else ()
         return next((returned for returned in none if returned.function == function), None)
 
     def to_json(self) -> str:
-        """JSON in which every answer stands as it came, on a line of its own."""
+        """JSON that contains every answer byte for byte, on its own line."""
         others = {name: value for name, value in vars(self).items() if name != "answers"}
         first = json.dumps(msgspec.to_builtins(others), separators=(",", ":")).removesuffix("}")
         answers = ",".join(f"\n{json.dumps(name)}:{answer.text}" for name, answer in self.answers.items())
@@ -336,10 +336,10 @@ class Evidence:
 
     @classmethod
     def from_json(cls, text: str) -> Evidence:
-        """What `to_json` wrote, here or on another machine.
+        """Parse the text that `to_json` wrote, here or on another machine.
 
         Raises:
-            MalformedError: it is of another form, or one of the answers is.
+            MalformedError: the text or one of its answers has another form.
         """
         try:
             first, *lines, last = text.split("\n")
@@ -358,7 +358,7 @@ _PERTURBED = " (perturbed "
 
 
 def _with_sensitivity(answers: Mapping[str, Answer]) -> dict[str, Answer]:
-    """The answers; what was seen while results were perturbed says how exact the others are."""
+    """The answers with the sensitivity that follows from those with perturbed results."""
     perturbed: dict[str, list[RequestOutcome]] = defaultdict(list)
     for name, answer in answers.items():
         contract, is_perturbed, _ = name.partition(_PERTURBED)

@@ -1,6 +1,7 @@
-"""Facts: what a worker says about tensors and values.
+"""Observations of tensors and other values, as a worker reports them.
 
-A fact may be a lie, for it was made in the student's process, but it is always well-formed (``decoding.py``).
+An observation may be forged, because it was made in the student's process, but it is well-formed
+(``decoding.py``).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-#: What a worker may say of these: texts and numbers of an honest size.
+#: Types for texts and numbers of an honest size.
 Text = Annotated[str, Meta(max_length=2000)]
 Int = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]  # larger ones would overflow a float later
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
@@ -22,7 +23,7 @@ class Exact(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """Facts of a tensor at one moment.
+    """The state of a tensor at one moment.
 
     Attributes:
         kind: ``Tensor`` or ``Parameter``.
@@ -35,7 +36,7 @@ class Tensor:
         identity: equal for the same tensor object within an answer.
         storage: equal for tensors on the same memory within an answer.
         grad: the tensor in ``.grad``, or None; None in a snap too unless it was read.
-        sensitivity: how far an element of the reference's moves where results are rounded otherwise.
+        sensitivity: how much an element of the reference's tensor changes if results are rounded differently.
     """
 
     kind: str
@@ -54,7 +55,7 @@ class Tensor:
 
 
 class Number(float):
-    """A float of the reference's, with how far it moves where results are rounded otherwise."""
+    """A float of the reference, with its sensitivity to rounding."""
 
     sensitivity = 0.0
 
@@ -85,7 +86,7 @@ class Raised(Exact, frozen=True, eq=False):
         return hash(self._facts())
 
     def _facts(self) -> tuple[object, ...]:
-        """All that was a student's doing."""
+        """Everything that student code decided."""
         return self.types, self.text, self.where, self.function, self.line
 
     @property
@@ -123,17 +124,17 @@ class ReturnedNone(Exact, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A value of a type that has no facts; only the type's name is known."""
+    """A value of another type; only the name of the type is known."""
 
     type: str
 
 
-#: What a worker writes in place of the rest of an answer that is too long.
+#: The mark that a worker writes instead of the rest of a long answer.
 CUT_OFF = Other("value nested too deeply or too long")
 
 
 def is_cut_off(value: Any) -> bool:
-    """Whether a part of these facts was left out."""
+    """Whether a part of these values was cut off."""
     if isinstance(value, dict):
         return any(map(is_cut_off, value.values()))
     if isinstance(value, list | tuple):

@@ -5,9 +5,10 @@ undone, everything is observed again with a worker for each question, so only no
 isolation. If there is no time for that, the answers of the shared worker before the fault count. Pictures
 come last, when they can change nothing.
 
-A notebook is not blamed for the machine. Where its time ran out while others had the processors for more than
-a quarter of it, or the system killed its worker for memory, its evidence is ``starved``: the notebook is
-observed again alone. The first worker that is killed is replaced without a notice.
+A notebook is not blamed for the machine. If its time ran out while other processes used the processors for
+more than a quarter of that time, or if the system killed its worker for lack of memory, its evidence is
+``starved``: the notebook is observed again, with nothing beside it. The first worker that is killed is
+replaced without a notice.
 """
 
 from __future__ import annotations
@@ -32,14 +33,16 @@ from grader.sandbox.plan import ObservationPlan, Request, TimeLimits
 from grader.sandbox.request_code import request_code
 from grader.sandbox.zygote import WorkerProcess
 
-_SEEDS_OF_PERTURBATION = (1, 2)  # a single one could move a number hardly at all, by chance
-_PATIENCE_SECONDS = 2.0  # what takes longer in the shared worker gets its own worker, and its full time
+_SEEDS_OF_PERTURBATION = (1, 2)  # a single one might hardly change a number, by chance
+_PATIENCE_SECONDS = (
+    2.0  # a request that takes longer in the shared worker gets its own worker, and its full time
+)
 
 Answers = dict[str, Answer]  # by the name of the request
 
 
 def observe(workers: Workers, cells: Sequence[Cell], plan: ObservationPlan, limits: TimeLimits) -> Evidence:
-    """Evidence, whatever the notebook does; GraderError where there is no worker."""
+    """Return evidence, whatever the notebook does; raises GraderError if no worker can start."""
     notebook = NotebookRun(workers, cells, plan, limits)
     run = RequestRun(notebook, plan, limits)
     try:
@@ -66,7 +69,7 @@ def observe_perturbed(
     try:
         return list(pool.map(observe, plans))
     finally:
-        pool.shutdown(wait=False)  # who is interrupted does not wait for what nobody needs
+        pool.shutdown(wait=False)  # after an interruption, don't wait for results that nobody needs
 
 
 def observe_with_sensitivity(
@@ -77,7 +80,7 @@ def observe_with_sensitivity(
 
 
 class SharedAnswers(NamedTuple):
-    """Answers of one worker to all questions; after a fault, those that nothing of it can have forged."""
+    """Answers of one worker to all questions; after a fault, only those that it cannot have forged."""
 
     answers: Answers
     are_all: bool
@@ -111,7 +114,7 @@ class RequestRun:
                 except FaultError as fault:
                     may_be_forged = fault.failure is Failure.FORGED
                     return SharedAnswers({} if may_be_forged else trusted, are_all=False)
-                trusted = before  # this answer shows that none of them was forged
+                trusted = before  # this answer shows that none of the earlier ones was forged
                 if answer.patched or answer.changed:
                     return SharedAnswers(trusted, are_all=False)
                 answers[request.name] = answer
@@ -148,7 +151,7 @@ class RequestRun:
     def _ask_isolated(self, question: _Question) -> Answers:
         """The answers about a question from its own worker; a fault costs its request and a new worker.
 
-        The last of these workers is asked for the pictures.
+        The last of these workers also draws the pictures.
         """
         answers: Answers = {}
         waiting = question.contracts
@@ -175,7 +178,7 @@ class RequestRun:
         pictures: Sequence[Request],
         question_end: float,
     ) -> Answers:
-        """The answers up to and with the first fault."""
+        """The answers up to and including the first fault."""
         answers: Answers = {}
         for request in waiting:
             try:

@@ -1,8 +1,8 @@
-"""Sensitivity to rounding: how far a right answer may be from the reference because it rounds differently.
+"""Sensitivity to rounding: how much a right answer may differ because it rounds differently.
 
 The reference is observed again while each rounded result is perturbed by a few units in the last place
-(``worker/perturbation.py``). How far its facts change says how exact anyone's can be. That is measured only
-where a verdict depends on it, and never for integers.
+(``worker/perturbation.py``). The changes of its observations show how exact any answer can be. This is
+measured only if a verdict depends on it, and never for integers.
 """
 
 from __future__ import annotations
@@ -15,64 +15,69 @@ from typing import Any
 
 from grader.sandbox.facts import Number, Tensor
 
-_MOST_SENSITIVE = 2.5e-3  # of the largest number beside it: what changes by more has jumped
-#: A fact that changes by such a part of itself holds nothing but rounding, such as the gradient of a bias in
-#: front of a normalisation. How far that goes follows from the numbers that cancelled, not from one or two
-#: samples of it: four units in the last place of float32 of the largest number beside it.
+_MOST_SENSITIVE = 2.5e-3  # of the largest number beside it: a larger change is a jump
+#: A number that changes by this fraction of itself is nothing but rounding error, such as the gradient of a
+#: bias in front of a normalisation. Its size depends on the numbers that cancelled, so a sample or two cannot
+#: show it: four units in the last place of float32 of the largest number beside it are accepted.
 _ALL_ROUNDING, _CANCELLED = 0.1, 2.0**-22
 
 
-def with_sensitivity(fact: Any, perturbed: Sequence[Any]) -> Any:
-    """A fact of the reference's with the sensitivity of its numbers.
+def with_sensitivity(observed: Any, perturbed: Sequence[Any]) -> Any:
+    """An observation of the reference, with the sensitivity of its numbers.
 
     Args:
-        perturbed: the same fact while results were perturbed, once or more; other forms are skipped.
+        perturbed: observations of the same thing while results were perturbed; those of another form are
+            skipped.
     """
-    return _measured(fact, perturbed, 0.0, {}, _sensitivity)
+    return _measured(observed, perturbed, 0.0, {}, _sensitivity)
 
 
-def with_most_sensitivity(fact: Any) -> Any:
-    """A fact of the reference's whose numbers are as sensitive as `with_sensitivity` can ever find."""
-    return _measured(fact, [], 0.0, {}, lambda _, largest: _MOST_SENSITIVE * largest)
+def with_most_sensitivity(observed: Any) -> Any:
+    """An observation of the reference, with the largest sensitivity that `with_sensitivity` can find."""
+    return _measured(observed, [], 0.0, {}, lambda _, largest: _MOST_SENSITIVE * largest)
 
 
-#: What `_largest` has found in tensors and containers, by their ids: each is in others.
+#: Results of `_largest` for tensors and containers, by id, because they are nested.
 _Found = dict[int, float]
-#: The sensitivity of some numbers, from pairs of what each is without perturbation and with it, and from the
-#: largest number beside them.
+#: A function of pairs (a number without and with perturbation) and the largest number beside them; returns
+#: the sensitivity.
 _Measure = Callable[[Iterable[tuple[float, float]], float], float]
 
 
-def _measured(fact: Any, perturbed: Sequence[Any], beside: float, found: _Found, measure: _Measure) -> Any:
-    """The same; `beside` is the largest number in the list, tuple or dict that holds the fact."""
-    same = [other for other in perturbed if type(other) is type(fact)]
-    largest = _largest(fact, found)
-    if isinstance(fact, Tensor):
+def _measured(
+    observed: Any, perturbed: Sequence[Any], beside: float, found: _Found, measure: _Measure
+) -> Any:
+    """The same; `beside` is the largest number in the list, tuple or dict that contains the observation."""
+    same = [other for other in perturbed if type(other) is type(observed)]
+    largest = _largest(observed, found)
+    if isinstance(observed, Tensor):
         beside = max(beside, largest)
         comparable = (
-            zip(fact.value, other.value, strict=True)
+            zip(observed.value, other.value, strict=True)
             for other in same
-            if fact.value and other.value and (fact.shape, fact.dtype) == (other.shape, other.dtype)
-            if fact.value != other.value
+            if observed.value
+            and other.value
+            and (observed.shape, observed.dtype) == (other.shape, other.dtype)
+            if observed.value != other.value
         )
-        grad = _measured(fact.grad, [other.grad for other in same], beside, found, measure)
-        return replace(fact, grad=grad, sensitivity=measure(chain(*comparable), beside))
-    if isinstance(fact, float):
-        number = Number(fact)
-        number.sensitivity = measure(((fact, other) for other in same), max(beside, largest))
+        grad = _measured(observed.grad, [other.grad for other in same], beside, found, measure)
+        return replace(observed, grad=grad, sensitivity=measure(chain(*comparable), beside))
+    if isinstance(observed, float):
+        number = Number(observed)
+        number.sensitivity = measure(((observed, other) for other in same), max(beside, largest))
         return number
-    if isinstance(fact, dict):
+    if isinstance(observed, dict):
         return {
             key: _measured(part, [other[key] for other in same if key in other], largest, found, measure)
-            for key, part in fact.items()
+            for key, part in observed.items()
         }
-    if isinstance(fact, list | tuple):
-        alike = [other for other in same if len(other) == len(fact)]
-        return type(fact)(
+    if isinstance(observed, list | tuple):
+        alike = [other for other in same if len(other) == len(observed)]
+        return type(observed)(
             _measured(part, [other[i] for other in alike], largest, found, measure)
-            for i, part in enumerate(fact)
+            for i, part in enumerate(observed)
         )
-    return fact
+    return observed
 
 
 def _sensitivity(pairs: Iterable[tuple[float, float]], largest: float) -> float:
@@ -84,18 +89,18 @@ def _sensitivity(pairs: Iterable[tuple[float, float]], largest: float) -> float:
     return min(distance, _MOST_SENSITIVE * largest)
 
 
-def _largest(fact: Any, found: _Found) -> float:
-    """The magnitude of the largest finite number in a fact; 0 if there is none."""
-    if isinstance(fact, int | float):
-        return abs(fact) if math.isfinite(fact) else 0.0
-    if not isinstance(fact, Tensor | dict | list | tuple):
+def _largest(observed: Any, found: _Found) -> float:
+    """The magnitude of the largest finite number in an observation; 0 if there is none."""
+    if isinstance(observed, int | float):
+        return abs(observed) if math.isfinite(observed) else 0.0
+    if not isinstance(observed, Tensor | dict | list | tuple):
         return 0.0
-    if id(fact) not in found:
-        if isinstance(fact, Tensor):
-            numbers = filter(math.isfinite, map(abs, fact.value or ()))
-            largest = max(max(numbers, default=0.0), _largest(fact.grad, found))
+    if id(observed) not in found:
+        if isinstance(observed, Tensor):
+            numbers = filter(math.isfinite, map(abs, observed.value or ()))
+            largest = max(max(numbers, default=0.0), _largest(observed.grad, found))
         else:
-            parts = fact.values() if isinstance(fact, dict) else fact
+            parts = observed.values() if isinstance(observed, dict) else observed
             largest = max((_largest(part, found) for part in parts), default=0.0)
-        found[id(fact)] = largest
-    return found[id(fact)]
+        found[id(observed)] = largest
+    return found[id(observed)]
