@@ -75,7 +75,7 @@ docs/authoring.md shows an example, step by step."""
 def try_answers(
     stem: str, names: tuple[str, ...], answers: tuple[str, ...], seed: int, case: int | None
 ) -> None:
-    """Show what is observed of the reference and other answers.
+    """Show how the reference and other answers behave in each case.
 
     Example: try 06_views glu --answer stub. Other parts of the assignment may still say TODO.
 

@@ -64,13 +64,13 @@ def release(
     """Write the repository that students get.
 
     Releases the assignments that course.toml lists for this term ([term]), or all of them if it lists none;
-    --assignment releases the ones you name, listed or not. Deadlines make no difference.
+    --assignment releases the ones you name, listed or not. Deadlines are ignored.
 
     The repository contains the notebooks, public checks, instructions and a workflow for instant feedback on
     GitHub, and nothing from solutions/ or the hidden checks. Releasing again updates the folder and keeps
     files that you added or changed.
 
-    --solutions is for after the deadline: it adds a page for each assignment to the repository.
+    Use --solutions after the deadline: it adds a page with all answers for each assignment.
 
     --classroom50 writes an autograder for each assignment, which runs the public checks, into autograders/,
     plus runtime.json (the Python version) and slugs.json (the assignments' names there).
@@ -123,11 +123,11 @@ def collect(source: Path, out: Path, prefixes: tuple[str, ...], unread: Path | N
     """Sort cloned or downloaded notebooks into a folder per student.
 
     SOURCE is a folder of cloned repositories or of students' folders, or the zip (or unpacked folder) that
-    you downloaded from one of the systems below. Collecting again, or from another source, adds to the
-    folder. Copies notebooks only, follows no links and runs nothing.
+    you downloaded from one of the systems below. You can collect repeatedly, and from several sources, into
+    one folder. Copies only notebooks, follows no links and runs nothing.
 
-    --prefix '' strips nothing. With --unread, notebooks of earlier collections stay and are marked if their
-    repository is listed in FILE, or if their repository no longer contains them. FILE may be empty.
+    --prefix '' strips nothing. --unread keeps notebooks collected earlier, and marks those whose repository
+    is listed in FILE or no longer contains them. FILE may be empty.
     """
     from zoneinfo import ZoneInfo
 
@@ -198,7 +198,7 @@ def _limit(name: str, text: str, usual: float) -> Callable[[_Command], _Command]
     metavar="ADDRESS",
     help="Run notebooks on a Dask cluster, such as tcp://host:8786.",
 )
-@click.option("--force", is_flag=True, help="Regrade current results too, with a new secret seed.")
+@click.option("--force", is_flag=True, help="Grade everything again, with a new secret seed.")
 @click.option("--no-sandbox", is_flag=True, help="Run students' code without the sandbox; results say so.")
 @_limit("--cell-seconds", "Time limit for each cell, in seconds.", TimeLimits.cell)
 @_limit("--question-seconds", "Time limit for each question, in seconds.", TimeLimits.question)
@@ -218,7 +218,7 @@ def grade(  # noqa: PLR0913, PLR0917 - one for each option
 ) -> None:
     """Grade every notebook in SUBMISSIONS, one sub-folder per student.
 
-    The same command again grades only new and changed notebooks.
+    Run the same command again to grade only new and changed notebooks.
 
     \b
     Exit status:

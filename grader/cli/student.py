@@ -76,8 +76,8 @@ def check(path: str | None, question: str | None, seconds: float, verbose: bool,
 def hint(path: str, question: str | None, number: int) -> None:
     """Show a hint for a question; higher numbers reveal more.
 
-    Example: hint 01_leaves q2 3. The first hint says what the question asks, the last ones say what the
-    public check tests.
+    Example: hint 01_leaves q2 3. The first hint says what the question asks. The last ones say what the
+        public check tests.
     """
     from grader.student.display import console, print_hint
     from grader.student.hints import find_hint

@@ -63,12 +63,12 @@ class Deadlines:
             return None
         after = submitted - due
         minutes = math.ceil(after / _MINUTE)
-        displayed = None if is_marked else self.displayed(due)
+        due_text = None if is_marked else self.displayed(due)
         if deadline is None or 0 < minutes <= deadline.grace_minutes:
-            return Late(minutes, 0.0, displayed)
+            return Late(minutes, 0.0, due_text)
         days = max(1, math.ceil(after / _DAY))
         share = min(deadline.penalty_per_day * days, deadline.most_penalty)
-        return Late(minutes, round(share * max_score, _PLACES), displayed)
+        return Late(minutes, round(share * max_score, _PLACES), due_text)
 
     def is_in_time(self, student: str, stem: str | None, submitted: SubmissionTime) -> bool:
         """Whether a version counts before late ones; always True if the last version counts."""
@@ -88,14 +88,14 @@ class Deadlines:
         deadline = self.of_class.get(stem)
         if deadline is None:
             return None
-        displayed = f"Due on {format_time(self.displayed(deadline.due))}"
+        sentence = f"Due on {format_time(self.displayed(deadline.due))}"
         if deadline.grace_minutes:
-            displayed += f", with {deadline.grace_minutes:g} minutes of grace"
+            sentence += f", with {deadline.grace_minutes:g} minutes of grace"
         if deadline.penalty_per_day:
             share, most = 100 * deadline.penalty_per_day, 100 * deadline.most_penalty
-            displayed += f"; each day begun costs {share:g} % of the assignment's points, at most {most:g} %"
+            sentence += f"; each day begun costs {share:g} % of the assignment's points, at most {most:g} %"
         first = " The last version in time counts before later ones." if deadline.in_time_first else ""
-        return f"{displayed}.{first}"
+        return f"{sentence}.{first}"
 
 
 def read_deadlines(

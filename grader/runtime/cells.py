@@ -1,14 +1,13 @@
-"""Runs the code cells of a notebook as Jupyter would, as far as a grader needs it.
+"""Runs the code cells of a notebook as Jupyter would.
 
 IPython's own transformer recognises ``%magic``, ``!command`` and ``?help``; it reads a student's text, so it
-runs here, under a time limit. Cell magics such as ``%%time`` run their body, or a right answer in a timed
-cell would not exist.
+runs here, under a time limit. Cell magics such as ``%%time`` run their body: otherwise a right answer in a
+timed cell would be missing.
 
-There is one exception to "what Jupyter computes counts". After a top-level statement that raises, the
-imports, definitions and assignments of literals below it in its cell still run. So a package, a file, a
-locale or a GPU that this machine lacks costs only the statements that need it. What still runs may replace
-starter code, but no name that a student's cell gave before. ``raise``, ``assert``, an exit and a time limit
-end the cell.
+There is one exception. After a top-level statement that raises, the imports, definitions and assignments of
+literals below it in its cell still run. So a package, a file, a locale or a GPU that this machine lacks costs
+only the statements that need it. These statements may replace starter code, but no name that a student's cell
+defined before. ``raise``, ``assert``, an exit and a time limit end the cell.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ _empty, _set_default_device = torch.empty, torch.set_default_device
 _MOST_SKIPPED, _MOST_NAMES, _LONGEST_NAME, _LONGEST_TEXT = 40, 10, 60, 100
 
 
-# What IPython's transformer may change; it takes as long as an ordinary cell takes to run.
+# Text that IPython's transformer may change; without it, the slow transformer is not needed.
 _MAGIC = re.compile(r"(?m)^[ \t]*(?:[%!?;,/]|>>>|\.\.\.|In ?\[)|=\s*[%!]|\?[ \t]*$|\A\s")
 
 
@@ -68,7 +67,7 @@ def _compiled(piece: str | ast.Module, file: str, flags: int) -> types.CodeType:
 
 
 class _Known(NamedTuple):
-    """A cell of the course: as Python, its code, and what that does as a text."""
+    """A cell of the course: its source as Python, its code, and a normalized text."""
 
     python: str
     code: types.CodeType
@@ -79,7 +78,7 @@ _course: dict[str, _Known] = {}  # by source
 
 
 def compile_course(released_cells: Iterable[str]) -> None:
-    """In the zygote: compile cells that students got, once for all workers. Nothing of them runs."""
+    """In the zygote: compile the released cells, once for all workers, without running them."""
     for source in released_cells:
         with suppress(SyntaxError, RecursionError, ValueError):
             python = _as_python(source)
@@ -88,17 +87,17 @@ def compile_course(released_cells: Iterable[str]) -> None:
 
 
 def _in_file(code: types.CodeType, file: str) -> types.CodeType:
-    """The same code, as if it had been compiled from another file."""
+    """The same code with the name of another file."""
     inner = (_in_file(part, file) if isinstance(part, types.CodeType) else part for part in code.co_consts)
     return code.replace(co_filename=file, co_consts=tuple(inner))
 
 
 class CellTimeout(BaseException):
-    """The cell took longer than a cell may."""
+    """The cell exceeded its time limit."""
 
 
 class Skipped(NamedTuple):
-    """A statement that did not run because its cell had raised, and the names it would have given."""
+    """A statement below a cell's error that did not run, and the names it would have defined."""
 
     line: int
     text: str
@@ -120,7 +119,7 @@ class Notebook:
         self._seen_by: dict[str, dict[str, Any]] = {}  # once all cells have run: the names, by the answer
 
     def live_in(self, names: dict[str, Any]) -> None:
-        """Before the first cell: make this the dictionary of the notebook's names."""
+        """Use this dictionary for the notebook's names; call it before the first cell."""
         names.update(self.names)
         self.names, self.history = names, NameHistory(names)
 
@@ -133,8 +132,8 @@ class Notebook:
         """Before the first cell: say what the assignment is.
 
         Args:
-            demonstrations: the sources of the cells as students got them, besides starter code.
-            stubs: the starter code of each answer, by its name; empty where it is unknown.
+            demonstrations: the sources of the released cells, without starter code.
+            stubs: the starter code of each answer, by its name; empty if it is unknown.
             checks: the numbers of the cells that check it.
         """
         compile_course(source for source in demonstrations if source not in _course)
@@ -151,21 +150,21 @@ class Notebook:
         }
 
     def show(self, answer: str) -> None:
-        """After the survey: make the names what this answer sees; the objects stay as they are."""
+        """After the survey: bind the names that this answer sees; the objects are unchanged."""
         names = self._seen_by[answer]
         for name in self.names.keys() - names.keys():
             del self.names[name]
         self.names.update((n, value) for n, value in names.items() if self.names.get(n) is not value)
 
     def run(self, number: int, source: str, seconds: float) -> BaseException | None:
-        """Run a cell; returns what it raised, or None. When time is up, it raises CellTimeout in the cell."""
+        """Run a cell; returns its exception, or None. A time limit raises CellTimeout in the cell."""
         self.skipped = []
         _set_handler(_SIGALRM, _raise_timeout)
         _alarm(_ITIMER_REAL, seconds)
         self.cell = f"cell {number}"
         try:
             self.execute(source, f"<{self.cell}>")
-        except BaseException as error:  # SystemExit and KeyboardInterrupt of a cell are its own affair too
+        except BaseException as error:  # SystemExit and KeyboardInterrupt end only their cell, too
             return error
         finally:
             _alarm(_ITIMER_REAL, 0)
@@ -184,7 +183,7 @@ class Notebook:
         self.history.run(code, does, lambda: self._run(code, text, file))
 
     def _run(self, code: types.CodeType, text: str, file: str) -> None:
-        """Run the code of a text, and what may run below an error; raises that error."""
+        """Run the code of a text, and statements that may run below an error; raises that error."""
         self._flags |= code.co_flags & POSTPONED  # for all cells below, as in Jupyter
         failed: Exception | None = None
         try:
@@ -197,7 +196,7 @@ class Notebook:
             try:
                 raise failed
             finally:
-                del failed  # a circle through this frame would keep what the cell made alive
+                del failed  # a reference cycle through this frame would keep the cell's objects alive
 
     def _run_code(self, code: types.CodeType) -> None:
         if code.co_flags & inspect.CO_COROUTINE:
@@ -207,7 +206,7 @@ class Notebook:
             exec(code, self.names)
 
     def _run_below(self, end: tuple[int, int], text: str, file: str) -> None:
-        """Run what may run below the statement that raised, and note what does not.
+        """Run statements that may run below the one that raised, and record the others.
 
         Args:
             end: the line and column at which the code that raised ends.
@@ -232,7 +231,7 @@ class Notebook:
         self.skipped += [_skipped(part, lines) for part in said[: _MOST_SKIPPED - len(self.skipped)]]
 
     def _kept_names(self) -> list[str]:
-        """The names that students' cells gave so far, except for starter code."""
+        """The names that students' cells have defined so far, except for starter code."""
         stubs = self._stubs
         return [
             name
@@ -241,7 +240,7 @@ class Notebook:
         ]
 
     def _runs(self, statement: ast.stmt, kept: Mapping[str, Any], file: str) -> bool:
-        """Run a statement if it may run below an error; returns whether all that it says is done.
+        """Run a statement if it may run below an error; returns whether it has run completely.
 
         Args:
             kept: names that it must not replace, and their values.
@@ -272,7 +271,7 @@ def _end_of_failed(error: Exception, code: types.CodeType) -> tuple[int, int]:
 
 
 def _parts(statement: ast.stmt) -> Sequence[ast.stmt]:
-    """A statement, but an import of several names as an import of each."""
+    """A statement, or one import for each name if it imports several."""
     if not isinstance(statement, ast.Import | ast.ImportFrom):
         return [statement]
     return [type(statement)(**{**vars(statement), "names": [name]}) for name in statement.names]
@@ -375,7 +374,7 @@ def _raise_timeout(*_: Any) -> None:
 
 @sealed
 class _Loop(asyncio.BaseEventLoop):
-    """An event loop that knows timers and tasks; the sandbox lets nothing else through to wait for."""
+    """An event loop with only timers and tasks, because the sandbox allows nothing else to wait for."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -413,7 +412,7 @@ _PROGRESS_BARS = {"tqdm": "tqdm", "tqdm_notebook": "tqdm", "trange": "trange", "
 
 @sealed
 class NullObject:
-    """Whatever it is asked, it does nothing and returns itself."""
+    """An object whose every attribute and call does nothing and returns the object."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         """As a base class it takes what a class statement gives."""
@@ -454,7 +453,7 @@ def _shell_of(notebook: Notebook) -> Any:
 
     @sealed
     class Shell(NullObject):
-        """It holds nothing: a student's code may look through it."""
+        """A shell without any state, because student code can inspect it."""
 
         user_ns = notebook.names
 
@@ -476,7 +475,7 @@ def _shell_of(notebook: Notebook) -> Any:
 
 
 def install_fakes(notebook: Notebook) -> None:
-    """Put the stand-ins where imports and cells find them."""
+    """Install the stand-ins where imports and cells find them."""
     shell = _shell_of(notebook)
     get_ipython = opaque(lambda: shell)
     silent = ("otter", "grader", "IPython.display", "ipywidgets", "google.colab")
@@ -494,14 +493,14 @@ def install_fakes(notebook: Notebook) -> None:
 
 @opaque
 def _plain_progress_bar(name: str) -> Any:
-    """A progress bar of characters in place of a notebook's bar of widgets."""
+    """A progress bar of characters instead of a notebook's widget."""
     if name not in _PROGRESS_BARS:
         raise AttributeError(name)
     return getattr(importlib.import_module("tqdm.std"), _PROGRESS_BARS[name])
 
 
 def _module(name: str) -> types.ModuleType:
-    """A module from which everything can be imported, and does nothing."""
+    """A module from which any name can be imported; the imported object does nothing."""
     module = types.ModuleType(name)
     module.__dict__.update(__path__=[], __getattr__=_silent_attribute)
     return module

@@ -1,8 +1,7 @@
-"""Observes a student's function in all cases of a contract, each in a setup of its own.
+"""Observes a student's function in all cases of a contract, each in its own setup.
 
-A *case* gives every factor of the arguments and of the call its level. What is observed in it is a dict of
-the fields of ``Observation`` (``grader/contracts/cases.py``, which explains them) that are not at their
-defaults.
+A *case* assigns a level to every factor of the arguments and of the call. Its observation is a dict of those
+fields of ``Observation`` (explained in ``grader/contracts/cases.py``) that differ from their defaults.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ _reshape, _detach, _to = torch._C.TensorBase.reshape, torch._C.TensorBase.detach
 _stride, _shape, _numel = torch._C.TensorBase.stride, torch._C.TensorBase.size, torch._C.TensorBase.numel
 _randn_like, _ones = torch.randn_like, torch.ones
 _METHODS = {types.MethodType, types.BuiltinMethodType}
-_OTHER = {"other", "other data"}  # sequences in which another result goes back once more
+_OTHER = {"other", "other data"}  # sequences in which an earlier result is backpropagated again
 _Module, _Optimizer = torch.nn.Module, torch.optim.Optimizer
 _type, _id, _issubclass = type, identity, issubclass
 _MAX_DEPTH = 6
-_SECONDS = 2.0  # of processor time that a call may take: a busy machine is no student's fault
+_SECONDS = 2.0  # seconds of processor time for a call, so that a busy machine costs no student points
 _SECONDS_PERTURBED = 8.0  # the same of the reference while its results are perturbed, which takes its time
 _collect, _freeze = gc.collect, gc.freeze
 _set_handler, _SIGPROF = _signal.signal, signal.SIGPROF
@@ -51,12 +50,12 @@ def observe_cases(
     functions: dict[str, Callable[..., Any]],
     builders: dict[str, Callable[..., Any]],
 ) -> list[Any]:
-    """The facts of every case.
+    """Observe every case.
 
     Args:
-        watch: notices what calls of the student's functions did to torch.
+        watch: notices changes of torch by the student's functions.
         student: the names of the notebook.
-        plan: what ``Contract.plan`` makes outside: function, arguments, given, base, cases and settings.
+        plan: the result of ``Contract.plan`` outside: function, arguments, given, base, cases and settings.
         functions: those of the check file that the plan names.
         builders: the sources of kinds as functions, by ``maker.factor.kind``.
     """
@@ -67,7 +66,7 @@ def observe_cases(
         # To count is to collect garbage: then what lives now need not be looked through again.
         _collect()
         _freeze()
-    sizes: dict[str, int] = {}  # of every second case, for allocators reuse memory by its shape
+    sizes: dict[str, int] = {}  # of every second case, because allocators reuse memory of the same shape
     for number, unusual in enumerate(plan["cases"]):
         levels = {**plan["base"], **unusual}
         is_usual = number % 2 == 0 and "all.sizes" not in unusual and not measures_memory(unusual)
@@ -91,7 +90,9 @@ def observe_cases(
     return facts
 
 
-_Remains = list[tuple[Any, Any]]  # tensors on the memory of those of a case, and their numbers after it
+_Remains = list[
+    tuple[Any, Any]
+]  # tensors that share storage with those of a case, and their numbers after it
 _Leaf = tuple[Any, bool, int]  # a leaf that was given, whether it requires grad, and what its .grad is
 
 
@@ -99,7 +100,7 @@ _Place = tuple[int, int]  # the addresses at which memory begins and ends
 
 
 class _LateError(BaseException):
-    """A call of the student's function takes too long."""
+    """A call of the student's function exceeded its time limit."""
 
 
 @opaque
@@ -108,21 +109,21 @@ def _raise_late(*_: object) -> None:
 
 
 def _called(function: Callable[..., Any], *args: Any) -> Any:
-    """What a call gives, or the error that it raised; _LateError where it takes too long."""
+    """The result of a call, or the error that it raised; raises _LateError after the time limit."""
     _set_handler(_SIGPROF, _raise_late)
     _set_timer(_ITIMER_PROF, _SECONDS_PERTURBED if perturbation.is_in_force() else _SECONDS)
     try:
         return function(*args)
     except _LateError:
         raise
-    except BaseException as error:  # SystemExit too is the affair of this case alone
+    except BaseException as error:  # SystemExit, too, affects only this case
         return Raised(error)
     finally:
         _set_timer(_ITIMER_PROF, 0)
 
 
 class _Case:
-    """One case: a setup, a call, and what can be said of both afterwards."""
+    """One case: a setup, a call, and the observations of both."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - the arguments of `observe_cases`, and those of a case
         self,
@@ -210,13 +211,13 @@ class _Case:
         return {name: fact for name, fact in facts.items() if not _is_ordinary(name, fact)}
 
     def _called(self, function: Any, setup: Setup) -> Any:
-        """The result of the call, or the error that it raised; a class is watched while the call uses it."""
+        """The result of the call, or the error that it raised. A class is watched while the call uses it."""
         if isinstance(function, type):
             return _called(self._watch.call, lambda: self._call(function, setup), setup.values())
         return _called(self._call, function, setup)
 
     def _with_memory(self, setup: Setup) -> dict[str, Any]:
-        """The bytes that the process holds beyond what it held before the call, and what the call did."""
+        """The bytes that the process holds in addition after the call, and what the call did."""
         function = getattr(self._student, self._plan["function"])
         perturbation.pause()
         seen = self._called_on_scale(function, setup)
@@ -234,7 +235,7 @@ class _Case:
         return {name: value for name, value in seen.items() if not _is_ordinary(name, value)}
 
     def _called_on_scale(self, function: Any, setup: Setup) -> dict[str, Any]:
-        """What a call holds, and what it did; its result is let go."""
+        """The memory that a call holds, and what it did; its result is dropped."""
         self._switch()
         with SideEffects(**setup, **setup.around) as side_effects:
             memory.held_for_good()
@@ -254,11 +255,11 @@ class _Case:
         return seen
 
     def _goes_back(self, *ways: str) -> bool:
-        """Whether losses of what came back go back, in one of these ways."""
+        """Whether losses of the result are backpropagated, in one of these ways."""
         return self._plan["gradients"] in ways and self._case["call.mode"] == "on"
 
     def _gradients(self, output: Any, targets: dict[str, Any]) -> Any:
-        """The gradients of what came back, in the way that the contract asks for."""
+        """The gradients of the result, in the way that the contract asks for."""
         by = "backward" if self._plan["gradients"] == "backward" else "grad"
         return gradients.gradients(output, targets, by=by)
 
@@ -274,7 +275,7 @@ class _Case:
         return setup
 
     def _between(self, sequence: str, setup: Setup, earlier: Any) -> None:
-        """What happens between two calls with the same things."""
+        """Run the steps between two calls with the same arguments."""
         if sequence in self._functions:
             self._functions[sequence](setup, earlier)
         elif sequence.startswith("changed"):
@@ -285,9 +286,9 @@ class _Case:
                     tensor.data.mul_(_factors(tensor))
 
     def _losses(self, setup: Setup) -> dict[str, tuple[Any, dict[str, Any]]]:
-        """Losses that need the present values of some arguments, and the tensors they go back to.
+        """Losses that need the present values of some arguments, and the tensors that they depend on.
 
-        They are there in every case, so that no count of references tells in which of them they are judged.
+        They exist in every case, so that reference counts don't reveal the cases in which they are judged.
         """
         losses = {}
         for name, thing in setup.items():
@@ -325,13 +326,13 @@ class _Case:
             else:
                 facts["gradients"] = self._gradients(_one_tensor(result, tensors), targets)
                 if torch_objects.is_tensor(result):
-                    facts["gradients"]["output"] = facts["result"]  # it was snapped already
+                    facts["gradients"]["output"] = facts["result"]  # its snap exists already
             facts["incoming"] = not gradients.was_overwritten()
         return facts
 
 
 def _let_go(fact: Any) -> None:
-    """Let what came back die with the call that used it: snaps hold another tensor on its memory."""
+    """Drop the result with the call that used it: snaps hold another tensor on its storage."""
     if _type(fact) is Snap:
         fact.tensor = _detach(fact.tensor)
     elif _type(fact) in {list, tuple, dict}:
@@ -356,20 +357,20 @@ def _is_ordinary(name: str, fact: Any) -> bool:
 
 
 def _put_modes_back() -> None:
-    """What a student's function left switched reaches no other case."""
-    if perturbation.is_in_force():  # which is such a mode itself; then only the reference runs
+    """Restore global modes, so that those left by a student's function affect no other case."""
+    if perturbation.is_in_force():  # perturbation is such a mode itself, and then only the reference runs
         _set_grad(True)
     else:
         torch_state.restore_modes()
 
 
 def _targets(setup: Setup) -> dict[str, Any]:
-    """What gradients are asked for: the leaves behind computed things, and all else."""
+    """The tensors whose gradients are observed: non-leaves by the leaves behind them, all others directly."""
     return {**setup.starts, **{name: thing for name, thing in setup.items() if name not in setup.starts}}
 
 
 def _one_tensor(result: Any, tensors: list[Any]) -> Any:
-    """What goes back: a single tensor as it is, of several all that have a history, as doubles in a row."""
+    """The tensor to backpropagate from: a single one, or all connected ones as a float64 vector."""
     if torch_objects.is_tensor(result) or not tensors:
         return result
     learning = [t for t in tensors if torch_objects.requires_grad(t)]
@@ -389,31 +390,31 @@ def _tensors(value: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def _collection(value: Any) -> Any:
-    """List, tuple or dict where a value is one; a NamedTuple is a tuple."""
+    """The type list, tuple or dict of a value, or None; a NamedTuple is a tuple."""
     kind = _type(value)
     return tuple if _issubclass(kind, tuple) else kind if kind is list or kind is dict else None
 
 
 def _has_shared_entries(tensor: Any) -> bool:
-    """Whether two entries of a tensor are one number in memory."""
+    """Whether two entries of a tensor share memory."""
     pairs = zip(_stride(tensor), _shape(tensor), strict=True)
     return _numel(tensor) > 0 and any(stride == 0 and size > 1 for stride, size in pairs)
 
 
 def _overlap(one: _Place, other: _Place) -> bool:
-    """Whether two ranges of addresses have one in common."""
+    """Whether two ranges of addresses overlap."""
     return max(one[0], other[0]) < min(one[1], other[1])
 
 
 def _factors(tensor: Any) -> Any:
-    """0.75 for every second entry, but neither for the first nor for the last, which may stand for all."""
+    """0.75 for every second entry except the first and the last, which may represent all entries."""
     factors = _ones(_numel(tensor), dtype=tensor.dtype)
     (factors if len(factors) < 3 else factors[1:-1:2]).fill_(0.75)
     return factors.view(tensor.shape)
 
 
 def _hidden(thing: Any) -> Any:
-    """A method, and those in a list, as what does not show its object; our functions are opaque already."""
+    """A method, or methods in a list, without access to their object; our functions are opaque already."""
     if _type(thing) in _METHODS:
         return opaque(thing)
     has_functions = _type(thing) in {list, tuple} and any(_hidden(part) is not part for part in thing)
@@ -421,7 +422,7 @@ def _hidden(thing: Any) -> Any:
 
 
 def _is_trained(thing: Any) -> bool:
-    """Whether a thing stays as long as a training: a network, an optimizer, a list of parameters."""
+    """Whether an object exists for a whole training: a network, an optimizer, a list of parameters."""
     if isinstance(thing, list | tuple):
         return bool(thing) and all(torch_objects.is_tensor(t) and _learns(t) for t in thing)
     return isinstance(thing, _Module | _Optimizer)
@@ -436,17 +437,17 @@ def _leaf(tensor: Any) -> _Leaf:
 
 
 def _arrives(tensors: list[Any]) -> bool:
-    """Whether what goes to each leaf that learns fills its .grad as it is; a hook may stand there."""
+    """Whether the gradient of each trained leaf reaches its .grad unchanged; a hook may change it."""
     return gradients.reach(list({_id(t): t for t in tensors if _learns(t)}.values()))
 
 
 def _values(tensors: list[Any]) -> list[Any]:
-    """The numbers of tensors as they are now, as far as they can be read."""
+    """The present numbers of tensors, as far as they can be read."""
     return [torch_objects.elements_of(tensor) for tensor in tensors]
 
 
 def _contents(value: Any, arguments: set[int], depth: int = 0) -> Any:
-    """What a result holds now, as far as it can be read, but for what was given."""
+    """The present contents of a result, as far as they can be read, without the arguments."""
     if _id(value) in arguments:
         return None
     if torch_objects.is_tensor(value):
@@ -458,5 +459,5 @@ def _contents(value: Any, arguments: set[int], depth: int = 0) -> Any:
 
 
 def _exact(value: Any) -> Any:
-    """A number or a text; None for what may have a class of the student's."""
+    """A number or a text; None for anything whose class may be the student's."""
     return value if _type(value) in {int, float, str} else None

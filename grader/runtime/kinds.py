@@ -1,8 +1,8 @@
-"""Makes what a contract says may come in: tensors, networks, optimizers and lists, each of any kind.
+"""Makes the inputs of a contract: tensors, networks, optimizers and lists, with every level.
 
-A *kind* is what a factor of an argument may be, such as ``transposed`` for the layout of a tensor. They are
-in ``grader/course/levels.py``, most with an expression that builds them from what is here. No class and no
-attribute here tells a student's code which question it is asked, and what a network has noticed lies behind a
+A *kind* is a level of a factor, such as ``transposed`` for the layout of a tensor. Levels are in
+``grader/course/levels.py``, most with an expression that uses the names in this module. No class or attribute
+here reveals to student code which question is being asked, and the events that networks recorded are behind a
 callable of C.
 """
 
@@ -38,9 +38,10 @@ _element_size, _size = torch._C.TensorBase.element_size, torch._C.TensorBase.siz
 _sequence_number = torch._C._autograd._get_sequence_nr
 _past_subclasses: Any = torch._C.DisableTorchFunctionSubclass
 _double = torch.float64
-# Sizes of names in turn: with each seed others, of which the same ones are odd, and the same ones larger.
+# Sizes of names, in order. They differ between seeds, but the same ones are always odd, and the same ones
+# larger.
 _ORDER = torch.tensor([5, 4, 3, 6, 7, 8, 9, 10, 11, 12, 13])
-_LARGE = [44, 46]  # a tensor with twice as many entries is as large as facts may be
+_LARGE = [44, 46]  # a tensor with twice as many entries has the largest size that is observed
 _WIDE, _MANY = 512, 64  # the width of a network and the rows that are more, where memory is measured
 _WIDEST = 8 * _WIDE  # the width where the number of rows is typical
 memory.warm_up(6 * _MANY, 4 * _WIDE)
@@ -48,15 +49,15 @@ memory.warm_up(16, 3 * _WIDEST)
 
 
 class Setup(dict[str, Any]):
-    """What one case hands over, by name.
+    """The objects of one case, by name.
 
     Attributes:
-        case: the kind of every factor, by ``argument.factor``.
+        case: the level of every factor, by ``argument.factor``.
         dtype: that of all floating-point tensors.
         measures_memory: whether memory is measured, and some sizes are large.
-        starts: of each computed tensor, by name, the leaf that its gradient is asked for.
-        remembered: what an own kind keeps for another one, by a name of theirs.
-        around: the caller's memory between and before the entries of what came in, by a name of it.
+        starts: for each non-leaf, by name, the leaf whose gradient is observed.
+        remembered: objects that one `own` argument stores for another, by name.
+        around: the caller's memory before and between the entries of inputs, by name.
     """
 
     def __init__(
@@ -86,13 +87,13 @@ class Setup(dict[str, Any]):
             self._more |= dict.fromkeys(large, _MANY) if has_many_rows else {}
 
     def size(self, name: str) -> int:
-        """A size of its own for each name, no two of them equal unless the case says so."""
+        """The size of a name; sizes differ unless the case says otherwise."""
         if name not in self._sizes:
             self._sizes[name] = self._free.pop(0) + self._more.get(name, 0)
         return self._sizes[name]
 
     def shape(self, words: str) -> tuple[int, ...]:
-        """The sizes behind words: ``n 2c`` (c doubled), ``1 k``, ``*x k`` (x without its last dimension)."""
+        """The sizes of words: ``n 2c`` (c doubled), ``1 k``, ``*x k`` (x without its last dimension)."""
         sizes: list[int] = []
         for word in words.split():
             if word[0] in "*=":  # as another argument: without its last dimension, or whole
@@ -104,16 +105,16 @@ class Setup(dict[str, Any]):
         return tuple(sizes)
 
     def kind(self, argument: str) -> Kind:
-        """The kinds of an argument's factors in this case."""
+        """The levels of an argument's factors in this case."""
         return lambda factor: self.case[f"{argument}.{factor}"]
 
     def build(self, maker: str, factor: str, kind: Kind, *given: Any) -> Any:
-        """What the source of a factor's kind builds; None where it has no source."""
+        """The object that the source of a factor's level builds; None if it has no source."""
         builder = self._builders.get(f"{maker}.{factor}.{kind(factor)}")
         return None if builder is None else builder(*given)
 
     def numbers(self, maker: str, kind: Kind, shape: tuple[int, ...]) -> Any:
-        """Numbers of a kind of values: those of the table, or an author's function of a shape."""
+        """Numbers of a level of values, from the table or an author's function of a shape."""
         own = self.functions.get(kind("values"))
         return self.build(maker, "values", kind, shape) if own is None else own(*shape)
 
@@ -131,12 +132,12 @@ def _normal(*shape: int) -> Any:
 
 
 def _huge(*shape: int) -> Any:
-    """Of either sign, from 1e38 to 2e38: still finite in float32."""
+    """Numbers of either sign from 1e38 to 2e38, which are finite in float32."""
     return _normal(*shape).sign() * (1 + _rand(shape, dtype=_double)) * 1e38
 
 
 def _diverged(*shape: int) -> Any:
-    """What a training leaves behind that has failed: no arithmetic with it gets rid of nan and inf."""
+    """Numbers of a failed training: no arithmetic removes nan and inf."""
     values = _normal(*shape)
     values.view(-1)[:1], values.view(-1)[-1:] = math.inf, math.nan
     return values
@@ -159,15 +160,15 @@ class _WithGaps(torch.autograd.Function):
 
 
 def laid_out(tensor: Any, how: str) -> Any:
-    """The same values in a memory of their own, laid out as asked.
+    """The same values in new storage with the requested layout.
 
-    It is no view to torch, which allows less of a view: what a task says of layouts is about memory.
+    Torch does not treat it as a view, which would have fewer rights: tasks mean the layout in memory.
     """
     if how == "transposed" and tensor.dim() > 1:
         like = tensor.transpose(0, -1).contiguous().transpose(0, -1)
         return _empty_strided(like.shape, like.stride(), dtype=tensor.dtype).copy_(tensor)
     if how == "gaps" and tensor.dim():
-        between = [size + 1 for size in tensor.shape[:-1]]  # no two dimensions can become one
+        between = [size + 1 for size in tensor.shape[:-1]]  # no two dimensions can be merged
         room, apart = _zeros(*between, 2 * tensor.shape[-1] + 1, dtype=tensor.dtype), tensor[:0]
         strides = [*room.stride()[:-1], 2]
         return apart.clone().set_(room.untyped_storage(), 0, tensor.shape, strides).copy_(tensor)
@@ -182,7 +183,7 @@ def laid_out(tensor: Any, how: str) -> Any:
 
 
 def _around(tensor: Any, how: str) -> Any:
-    """The memory that `laid_out` leaves before a part, or in the gaps."""
+    """The memory that `laid_out` leaves before a part, or in gaps."""
     storage = tensor.untyped_storage()
     places: tuple[Any, ...] = (0, (3,), (1,)) if how == "part" else (1, tensor.shape, tensor.stride())
     return torch.empty(0, dtype=tensor.dtype).set_(storage, *places)
@@ -193,7 +194,7 @@ _ROLES = {"computed", "leaf", "plain", "saved"}
 
 
 def make_tensor(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) -> Any:
-    """A tensor: shape, values, dtype, role, layout and ``.grad``."""
+    """Make a tensor: shape, values, dtype, role, layout and ``.grad``."""
     plain = setup.numbers("tensor", kind, setup.shape(kind("shape")))
     dtype = getattr(torch, options["dtype"]) if options.get("dtype") else setup.dtype
     if plain.dtype is _double:
@@ -202,7 +203,7 @@ def make_tensor(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) ->
     if how not in _LAYOUTS or role not in _ROLES:
         raise ValueError(f"make_tensor builds no tensor with the layout {how!r} and the role {role!r}")
     if role not in {"plain", "leaf"}:
-        is_alike = how == "transposed"  # an operation keeps such a layout of what goes in
+        is_alike = how == "transposed"  # an operation preserves such a layout of its input
         start = laid_out(plain, how) if is_alike else plain.clone(memory_format=torch.contiguous_format)
         setup.starts[name] = start.requires_grad_()
         return _computed(start, how, role)
@@ -217,8 +218,8 @@ def make_tensor(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) ->
 
 
 def _computed(start: Any, how: str, role: str) -> Any:
-    """What is computed from a leaf and has its values; where it is `saved`, its maker needs them again."""
-    if role == "saved":  # by exp, of which the values cannot be chosen: they are positive
+    """A non-leaf with the values of a leaf; with `saved`, its operation needs them in backward."""
+    if role == "saved":  # made by exp, so its values are positive and cannot be chosen
         return start.exp()
     if how == "expanded" and start.dim() and len(start):
         return (1 * start[:1]).expand(start.shape)
@@ -228,7 +229,7 @@ def _computed(start: Any, how: str, role: str) -> Any:
 
 
 def make_number(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) -> Any:
-    """A number, as it was declared, or drawn between two bounds; an int between two ints."""
+    """Make a number: the declared one, or a random one between two bounds; an int between two ints."""
     value = kind("value")
     if type(value) is not tuple:
         return value
@@ -244,7 +245,7 @@ _noticed: list[Any] = []
 
 
 class Recorder:
-    """What networks have done during a call, by how often and with what."""
+    """Records what networks did during a call, how often and with which arguments."""
 
     def __init__(self, networks: dict[int, str], wanted: Collection[str] = ()) -> None:
         facts = [note.rpartition(".")[2].partition("+")[0] for note in wanted]
@@ -268,7 +269,7 @@ class Recorder:
             self._of_rows(name, out, begun)
 
     def _of_rows(self, name: str, out: Any, begun: int) -> None:
-        """Note how many rows come out, and how many earlier graphs of the network are alive."""
+        """Record how many rows come out, and how many earlier graphs of the network are alive."""
         storage = storage_of(out)
         if "entered" in self._wanted and storage is not None:  # under vmap, too
             rows = _nbytes(storage) // _bytes_of_row(out)
@@ -295,7 +296,7 @@ class Recorder:
             self.steps.append({names.get(_id(p), "another tensor"): snap(read_grad(p)) for p in held})
 
     def recorded_events(self) -> dict[str, Any]:
-        """What is compared with the reference, once the call is over."""
+        """The records that are compared with the reference after the call."""
         return {
             "given": self.given,
             "calls": self.calls,
@@ -397,7 +398,7 @@ note_call, note = opaque(_note_call), opaque(_note)
 
 @sealed
 class Louder(nn.Module):
-    """Behaves otherwise in train mode, without a random number."""
+    """A layer that behaves differently in train mode, without random numbers."""
 
     def forward(self, x: Any) -> Any:
         return 2 * x if self.training else x
@@ -405,7 +406,7 @@ class Louder(nn.Module):
 
 @sealed
 class Dropout(nn.Module):
-    """Asks the function, and not a module, for dropout."""
+    """A layer that uses the function, not a module, for dropout."""
 
     def forward(self, x: Any) -> Any:
         return F.dropout(x, 0.5, self.training)
@@ -426,11 +427,11 @@ class Norm(nn.Module):
 
 
 class CallerError(Exception):
-    """An error of a class that is no other's."""
+    """An error with its own class."""
 
 
 class CallerInterrupt(BaseException):
-    """What stops a program and is no Exception, as Ctrl-C is none."""
+    """A BaseException that is not an Exception, such as Ctrl-C."""
 
 
 #: The errors of the caller's, by the number with which an input begins.
@@ -442,7 +443,7 @@ _ERRORS: dict[float, type[BaseException]] = {
 
 @sealed
 class Net(nn.Module):
-    """A network of any kind, from (..., inputs) to (..., outputs)."""
+    """A network with any levels, from (..., inputs) to (..., outputs)."""
 
     def __init__(self, setup: Setup, sizes: tuple[int, int, int], kind: Kind, *, may_raise: bool) -> None:
         super().__init__()
@@ -496,7 +497,7 @@ class Net(nn.Module):
         hidden = torch.tanh(h + self.hidden_shift) if "hidden_shift" in self._buffers else torch.tanh(h)
         out = last(part(hidden))
         if "scale" in self._parameters:
-            out = out * self.scale * (1.5 if self.training else 1)  # it asks for its own mode
+            out = out * self.scale * (1.5 if self.training else 1)  # its forward uses self.training
         out = out + self.shift if "shift" in self._buffers else out
         out = its["finish"](out)
         note_call(self, out, begun)
@@ -511,7 +512,7 @@ def _raise_error_of(x: Any) -> None:
 
 
 def _finished(out: Any, gives: str, *, mixes: bool) -> Any:
-    """What a network gives, by its kind."""
+    """The output of a network, by its level of `gives`."""
     out = out - 3 * out.mean(0, keepdim=True) if mixes else out
     match gives:
         case "half":
@@ -529,7 +530,7 @@ _is_mapped = torch._C._functorch.is_functorch_wrapped_tensor
 
 
 def _linear(inputs: int, outputs: int, *, bias: bool = True) -> Any:
-    """A layer with values of its own, drawn at once."""
+    """A layer whose values are drawn in one call."""
     layer = nn.Linear.__new__(nn.Linear)
     nn.Module.__init__(layer)
     vars(layer).update(in_features=inputs, out_features=outputs)
@@ -667,13 +668,13 @@ def make_pairs(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) -> 
 
 
 def _width(setup: Setup, options: dict[str, Any]) -> int:
-    """How many columns the network gives."""
+    """The number of output columns of the network."""
     of = options.get("of")
     return 1 if of and setup.case.get(f"{of}.width") == "one column" else setup.size(options["outputs"])
 
 
 def make_target(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) -> Any:
-    """Plain data in the shape of what a network gives for an input."""
+    """Make a tensor without grad, in the shape of a network's output for an input."""
     rows = tuple(setup[options["like"]].shape[:-1])
     is_number = setup.case.get(f"{options.get('of')}.gives") == "a number"
     shape = rows if is_number else (*rows, _width(setup, options))
@@ -681,7 +682,7 @@ def make_target(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) ->
 
 
 def make_own(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) -> Any:
-    """Whatever a function of the check file makes of the setup and the kinds of this argument."""
+    """The object that a function of the check file makes from the setup and the levels of this argument."""
     return setup.functions[options["make"]](setup, kind)
 
 
@@ -697,7 +698,7 @@ MAKERS: dict[str, Callable[[Setup, str, Kind, dict[str, Any]], Any]] = {
 }
 
 
-#: What the sources of kinds may use, besides torch and nn.
+#: Names that the sources of levels may use, besides torch and nn.
 NAMES = {
     **{
         one.__name__: one
@@ -722,7 +723,7 @@ def tensors_in(thing: Any) -> Iterator[Any]:
 
 
 def snapped(value: Any) -> Any:
-    """Facts of a value as it is now, to any depth of lists, tuples and dicts."""
+    """The present state of a value, to any depth of lists, tuples and dicts."""
     if type(value) is list:
         return [*map(snapped, value)]
     if isinstance(value, tuple):

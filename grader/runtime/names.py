@@ -1,9 +1,9 @@
 """A notebook's names: which cells gave them their values, and which of them are answers.
 
-Demonstrations have loops and variables called ``step``, ``loss`` or ``state``, and so have students' cells.
-So an answer sees what the notebook had computed when its ``grader.check`` cell ran, and what students' cells
-did to names below that. What unchanged cells of the course did to names below it, the answer does not see.
-Between cells a notebook is what it is in Jupyter.
+Demonstrations use variables such as ``step``, ``loss`` or ``state``, and so do students. So an answer sees
+the names as they were when its ``grader.check`` cell ran, and changes that students' cells made below it. It
+does not see changes that unchanged cells of the course made below it. Between cells, names are the same as in
+Jupyter.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _class_name, _class_dict = (type.__dict__[name].__get__ for name in ("__name__",
 POSTPONED = __future__.annotations.compiler_flag
 
 
-#: What was compiled of a notebook, by the file name that its functions carry.
+#: Compiled cells of a notebook, by the file name in their functions.
 Sources = dict[str, str]
 
 
@@ -38,16 +38,16 @@ class NameHistory:
     """The cells that gave a notebook's names their values.
 
     Attributes:
-        demonstrations: the cells as students got them, besides starter code, as ``text_of`` gives them.
+        demonstrations: the released cells, without starter code, in the form of ``text_of``.
     """
 
     def __init__(self, values: dict[str, Any]) -> None:
         self._values = values
         self.demonstrations: frozenset[str] = frozenset()
-        self._own: set[str] = set()  # names that a student's cell gave
+        self._own: set[str] = set()  # names defined by a student's cell
         self._used: set[str] = set()  # names that occur in students' cells
         self._given_in: dict[str, int] = {}  # the number of a cell; a demonstration's where it is no own name
-        #: Since a student's cell last gave the name: demonstrations that changed it, and the values before.
+        #: Demonstrations that changed a name since a student's cell last defined it, and the values before.
         self._replaced: dict[str, list[tuple[int, Any]]] = {}
         self._is_own: bool | None = None  # whether the cell that runs is a student's; None between cells
         self._before: dict[str, int] = {}  # the identities of all values before the cell that runs
@@ -55,7 +55,7 @@ class NameHistory:
     def run(self, code: types.CodeType, text: str, run: Callable[[], None]) -> None:
         """Run a cell, whose text is ``text_of(code)``, and follow what it does to names.
 
-        What runs meanwhile, below a magic, is part of the cell.
+        Code that runs meanwhile, below a magic, is part of the cell.
         """
         number, is_own = cell_of(code.co_filename) or 0, text not in self.demonstrations
         if self._is_own is not None:
@@ -63,7 +63,7 @@ class NameHistory:
             run()
             return
         self._used |= _names_used(code) if is_own else set()
-        # No value is kept alive for longer than needed, for a student's cell may watch it die.
+        # No value is kept alive longer than needed, because a student's cell may observe that it is freed.
         kept = {} if is_own else {name: self._values.get(name, _MISSING) for name in self._own | self._used}
         self._before = {name: identity(value) for name, value in self._values.items()}
         ran_through, self._is_own = False, is_own
@@ -84,12 +84,12 @@ class NameHistory:
                     self._given_in[name] = number
 
     def own_names(self) -> set[str]:
-        """The names that students' cells gave so far, the cell that runs included."""
+        """The names that students' cells have defined so far, including the running cell."""
         given = self._changed() if self._is_own else set()
         return (self._own | given) & self._values.keys()
 
     def given_in(self, name: str) -> int | None:
-        """The number of the cell that gave a name its value; None where no cell did."""
+        """The number of the cell that defined a name; None if no cell did."""
         return self._given_in.get(name)
 
     def seen_by(self, answer: str, checks: Collection[int]) -> dict[str, Any]:
@@ -97,8 +97,8 @@ class NameHistory:
 
         Args:
             answer: its name.
-            checks: the numbers of the cells that check it. The first that follows the answer counts, and the
-                answer's own cell where none does.
+            checks: the numbers of the cells that check it. The first one after the answer counts; if there is
+                none, the answer's own cell.
         """
         given = self.given_in(answer)
         seen = dict(self._values)
@@ -110,20 +110,20 @@ class NameHistory:
         return {name: value for name, value in seen.items() if value is not _MISSING}
 
     def _changed(self) -> set[str]:
-        """The names that the cell that runs has changed so far."""
+        """The names that the running cell has changed so far."""
         before, values = self._before, self._values
         given = {name for name, value in values.items() if before.get(name) != identity(value)}
         return given | (before.keys() - values.keys())
 
 
 def cell_of(file: str) -> int | None:
-    """The number of the cell that a file is, by its name; None where it is none."""
+    """The number of a cell, from the name of its file; None if it is not a cell's."""
     digits = file.removeprefix("<cell ").rstrip(">").partition(",")[0]
     return int(digits) if file.startswith("<cell ") and digits.isdecimal() and len(digits) < 6 else None
 
 
 def text_of(code: types.CodeType) -> str:
-    """What a piece of code does, as a text without comments, blank lines and formatting."""
+    """A normalized text of code, without comments, blank lines and formatting."""
     arguments = code.co_argcount, code.co_kwonlyargcount, code.co_varnames, code.co_freevars
     return repr((code.co_code, code.co_names, arguments, *map(_text_of_constant, code.co_consts)))
 
@@ -138,13 +138,13 @@ def _text_of_constant(constant: Any) -> str:
 
 
 def _names_used(code: types.CodeType) -> set[str]:
-    """The names that a cell looks up or gives anywhere, those of attributes among them."""
+    """The names that a cell uses or defines anywhere, including names of attributes."""
     inner = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
     return {*code.co_names}.union(*map(_names_used, inner))
 
 
 def _stored(code: types.CodeType) -> set[str]:
-    """Names to which a cell gives a value at its top level; it may be the same value as before."""
+    """Names that a cell assigns at its top level, even if the value is the same as before."""
     names, high, content = set(), 0, code.co_code
     for operation, low in zip(content[::2], content[1::2], strict=True):
         argument = high | low
@@ -154,14 +154,14 @@ def _stored(code: types.CodeType) -> set[str]:
     return names
 
 
-# Whether a name is an answer, the stub or missing; nothing of the notebook is run.
+# Whether a name is an answer, starter code or missing; this runs no code of the notebook.
 
 
 def answer_status(stub: str, name: str, names: Mapping[str, Any], sources: Sources) -> str:
-    """``missing``, ``untouched`` (still the stub) or ``answered``, for a name the notebook should define.
+    """``missing``, ``untouched`` (starter code) or ``answered``, for a name that the notebook should define.
 
-    Syntax trees are compared without docstrings, so a stub that was only moved, reformatted or commented is
-    still the stub.
+    Syntax trees are compared without docstrings, so starter code that was only moved, reformatted or
+    commented is still starter code.
     """
     if name not in names:
         return "missing"
@@ -172,7 +172,7 @@ def answer_status(stub: str, name: str, names: Mapping[str, Any], sources: Sourc
             return "answered"  # without a look at its text, which takes much longer
         definitions = _definitions_of(value, sources)
         untouched = bool(definitions) and all(d and _is_same(d, asked) for d in definitions)
-    except Exception:  # nothing a student defined may break the survey
+    except Exception:  # no definition of a student's may break the survey
         return "answered"
     return "untouched" if untouched else "answered"
 
@@ -182,7 +182,7 @@ _Names = tuple[tuple[str, ...], tuple[str, ...]]
 
 @cache  # filled in the zygote, for all workers
 def parse_stub(stub: str) -> tuple[ast.stmt, list[_Names]]:
-    """The syntax of a stub, and the names that a function uses, with and without postponed annotations."""
+    """The syntax of starter code, and the names it uses, with and without postponed annotations."""
     definition = ast.parse(stub).body[0]
     modules = (compile(stub, "<stub>", "exec", flags, dont_inherit=True) for flags in (0, POSTPONED))
     codes = (code for module in modules for code in module.co_consts if isinstance(code, types.CodeType))
@@ -200,7 +200,7 @@ def _definitions_of(value: Any, sources: Sources) -> list[ast.stmt | None]:
     candidates = _class_dict(value).values() if is_class else [value]
     functions = [c.__func__ if type(c) in (staticmethod, classmethod) else c for c in candidates]
     codes = [f.__code__ for f in functions if type(f) is types.FunctionType]
-    if is_class and not codes:  # a stub without methods; the last class of that name it must be
+    if is_class and not codes:  # starter code without methods: the last class of that name counts
         return [_last_class(_class_name(value), sources)]
     return [_definition_at(code.co_filename, code.co_firstlineno, sources) for code in codes]
 
@@ -225,7 +225,7 @@ def _last_class(name: str, sources: Sources) -> ast.stmt | None:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Whether two pieces of syntax are the same but for docstrings; an answer differs early on."""
+    """Whether two syntax trees are equal except for docstrings; an answer usually differs early."""
     if type(one) is not type(other):
         return False
     if isinstance(one, ast.AST):
