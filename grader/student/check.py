@@ -1,4 +1,4 @@
-"""`check`: runs a student's notebook and its public tests, whatever ends their process, and what it finds."""
+"""`check`: runs a student's notebook and its public tests, even if they end their process, and reports."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _MOST_DEADLY_CELLS = 3  # as in grading: after them only what stands above count
 
 @dataclass(frozen=True)
 class Failure:
-    """What went wrong, and where in the notebook."""
+    """An error or failed test, and its place in the notebook."""
 
     text: str  # what a test said or, as in "Your code ...", what it did; in lines fit to be shown
-    cell: int | None = None  # the nearest code cell, counted from 1; Jupyter shows no such number
+    cell: int | None = None  # the number of the nearest code cell, from 1; Jupyter doesn't show it
     line: int = 0  # in that cell
     function: str = ""  # in which that line stands
     code: str = ""  # that line
@@ -37,20 +37,20 @@ class Failure:
 
 @dataclass(frozen=True)
 class QuestionReport:
-    """A question, and its public tests that were run.
+    """A question, and the public tests that ran.
 
-    None is run where it is ``missing`` (not defined) or ``unchecked``, and only on request where it is
-    ``untouched`` (still starter code).
+    None runs if the status is ``missing`` (not defined) or ``unchecked``; if it is ``untouched`` (starter
+    code), they run only on request.
     """
 
     question: Question
     status: Status
-    tests: tuple[tuple[str, Failure | None], ...] = ()  # what must hold, and what went wrong, if anything
+    tests: tuple[tuple[str, Failure | None], ...] = ()  # titles of tests, each with its failure or None
     seconds: float = 0.0  # that the tests took
 
     @property
     def points(self) -> float:
-        """All its points where everything passed, else 0."""
+        """All of its points if everything passed, otherwise 0."""
         return self.question.points if self.status == "passes" else 0.0
 
     @property
@@ -67,22 +67,22 @@ class NotebookReport:
     questions: tuple[QuestionReport, ...]
 
     def cell_name(self, number: int) -> str:
-        """What one of the notebook's code cells is called."""
+        """The name of one of the notebook's code cells."""
         return cell_name(number, self.notebook.code[number - 1].source)
 
     @property
     def is_begun(self) -> bool:
-        """Whether a question was answered, whatever became of it."""
+        """Whether a question was answered, right or wrong."""
         return any(answer.status in {"passes", "fails", "unchecked"} for answer in self.questions)
 
     @property
     def next_question(self) -> QuestionReport | None:
-        """The first question that fails, else the first that is not begun or not defined."""
+        """The first question that fails, or otherwise the first that is not begun or not defined."""
         left = [answer for answer in self.questions if answer.status in _LEFT]
         return min(left, key=lambda answer: answer.status != "fails", default=None)
 
     def question_after(self, name: str) -> QuestionReport | None:
-        """The next question that is left to do, the first after the last; None where there is none."""
+        """The next unfinished question, starting again after the last one; None if there is none."""
         place = [answer.question.id for answer in self.questions].index(name)
         others = [*self.questions[place + 1 :], *self.questions[:place]]
         return next((answer for answer in others if answer.status in _LEFT), None)
@@ -99,9 +99,9 @@ def check(  # noqa: PLR0913 - two of them by name only
 ) -> NotebookReport:
     """Run a notebook's cells and the public tests of some of its questions.
 
-    A cell, or a test, may take so many seconds. `start` gives a fresh process, again and again where cells or
-    tests end theirs. Where it is `in_full`, starter code is tested, too. Meanwhile
-    `at_tick` is called, many times a second; what it raises ends the check.
+    `seconds` is the time limit of a cell, and of a test. `start` returns a new process, and is called again
+    if cells or tests end theirs. With `in_full`, starter code is tested, too. `at_tick` is called many times
+    a second; an error that it raises ends the check.
 
     Raises:
         GraderError: this Python cannot run notebooks of the course.
@@ -116,13 +116,13 @@ def check(  # noqa: PLR0913 - two of them by name only
 
 @dataclass
 class RunLog:
-    """What the processes said about a notebook; tests and seconds are by question."""
+    """The events of the processes that ran a notebook; tests and seconds are by question."""
 
     notebook: StudentNotebook
     limit: float  # how long a cell or a test may take, in seconds
     in_full: bool = False
-    cells: dict[int, Failure] = field(default_factory=dict)  # what went wrong in cells, by number
-    deadly: list[int] = field(default_factory=list)  # cells that ended a process, and are left out now
+    cells: dict[int, Failure] = field(default_factory=dict)  # failures of cells, by number
+    deadly: list[int] = field(default_factory=list)  # cells that ended a process, and don't run any more
     statuses: dict[str, str] = field(default_factory=dict)  # of questions, as the runner sees them
     tests: dict[str, list[Failure | None]] = field(default_factory=lambda: defaultdict(list))  # None: passed
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -131,7 +131,7 @@ class RunLog:
     _begun: float = 0.0
 
     def request(self, questions: Sequence[Question]) -> dict[str, Any] | None:
-        """What to ask of the next process; None where nothing is left to ask."""
+        """The request to the next process; None if nothing is left to do."""
         left = [question for question in questions if question.id not in self.statuses]
         if self.statuses and not left:
             return None
@@ -159,7 +159,7 @@ class RunLog:
         }
 
     def note(self, event: dict[str, Any]) -> None:
-        """Remember an event, see ``runner.py``."""
+        """Record an event; see ``runner.py``."""
         match event:
             case {"cell": int(number), "failure": dict() as failure}:
                 self.cells[number] = Failure(**failure)
@@ -175,7 +175,7 @@ class RunLog:
                 self._running, self._begun = event, time.monotonic()
 
     def _blame(self, how: str, at: Sequence[int]) -> None:
-        """Blame what ran when the process ended."""
+        """Attribute the end of the process to the cell or test that was running."""
         match self._running:
             case {"question": str(question), "test": int()}:
                 self._end_test(question, self._failure(how, at))
@@ -190,7 +190,7 @@ class RunLog:
         self.seconds[question] += time.monotonic() - self._begun
 
     def _failure(self, text: str, at: Sequence[int]) -> Failure:
-        """A failure at a line of a cell, where that is known."""
+        """A failure, with its line of a cell if it is known."""
         if not at or not 0 < at[0] <= len(self.notebook.code):
             return Failure(text)
         number, line = at
@@ -198,7 +198,7 @@ class RunLog:
         return Failure(text, number, line, code="".join(lines[line : line + 1]).strip())
 
     def report(self, question: Question) -> QuestionReport:
-        """What is known of a question in the end; a test that ended the process is its last."""
+        """The report on a question; a test that ended the process is the last one."""
         status = self.statuses.get(question.id, "missing")
         if status not in {"answered", "untouched"}:
             return QuestionReport(question, "missing")
@@ -212,7 +212,7 @@ class RunLog:
 
 
 def starter_code_report(notebook: StudentNotebook, asked: Sequence[Question]) -> NotebookReport | None:
-    """The report on a notebook in which no code was changed; None for any other."""
+    """The report on a notebook whose code is unchanged; None for any other notebook."""
     if notebook.released is None:
         return None
     before = [cell.source for cell in notebook.released.notebook.cells]

@@ -1,4 +1,4 @@
-"""What students see on a terminal: what a check found, and always what to do next."""
+"""The output of students' commands: the outcome of a check, and what to do next."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from grader.text import capital, terminal_line, terminal_text
 
 
 class _Words(NamedTuple):
-    """How a status is shown."""
+    """The display of a status."""
 
     mark: str
     plain_mark: str  # in ASCII
@@ -37,7 +37,7 @@ _WORDS: dict[Status, _Words] = {
     "missing": _Words("✘", "x", "red", "not defined", "is not defined"),
     "unchecked": _Words("-", "-", "dim", "no public check", "has no public check"),
 }
-#: What errors mean that do not come up where a student works.
+#: Explanations of errors that don't occur on a student's machine.
 _REASONS = {
     "FileNotFoundError": "Only the notebook is submitted, so other files are missing here.",
     "ModuleNotFoundError": "It is not installed here or, if it is your own file, not submitted.",
@@ -46,11 +46,11 @@ _REASONS = {
 COMMAND = "python -m grader"
 _CODE = re.compile(r"`([^`]+)`")
 _BAR = 40  # characters of the bar that shows progress
-_NARROWEST = 30  # columns that a text has, however far it is indented
+_NARROWEST = 30  # minimum width of a text, however far it is indented
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Where a student reads; no text is taken for markup."""
+    """The console of a student; text is never interpreted as markup."""
     return Console(emoji=False, markup=False, highlight=False, soft_wrap=True, stderr=stderr)
 
 
@@ -94,9 +94,9 @@ def mark(to: Console, status: Status) -> Text:
 
 
 def print_report(to: Console, report: NotebookReport) -> None:
-    """The whole of a check: cells that failed, each question, then the next step.
+    """Print a whole check: failed cells, each question, then the next step.
 
-    Of a single question also what its starter code does, and the text once it passes.
+    For a single question, also print what its starter code does, or its afterword if it passes.
     """
     to.print(Text(report.notebook.name, "bold"))
     print_cells(to, report)
@@ -108,14 +108,14 @@ def print_report(to: Console, report: NotebookReport) -> None:
 
 
 def print_focus(to: Console, report: NotebookReport, focus: QuestionReport) -> None:
-    """The marks of a notebook, the cells that failed, and all about one of its questions."""
+    """Print the marks of a notebook, its failed cells, and everything about one question."""
     put(to, Text.assemble((report.notebook.name, "bold"), "  ", marks(to, report, focus.question.id)))
     print_cells(to, report)
     _print_question(to, focus, report, is_alone=True)
 
 
 def print_hint(to: Console, question: str, given: Hint, number: int, count: int) -> None:
-    """A hint to a question, and which of how many it is."""
+    """Print a hint for a question, with its number and the number of hints."""
     put(to, Text(f"{question} · {terminal_text(given.heading)}  ({number} of {count})", "bold"))
     to.print()
     text = "\n".join(map(terminal_text, given.text.splitlines()))
@@ -152,7 +152,7 @@ def closing(report: NotebookReport) -> Iterator[str]:
 
 
 def focus_closing(report: NotebookReport, focus: QuestionReport) -> Iterator[str]:
-    """The same where keys choose a question."""
+    """The same, if keys choose a question."""
     yield counted(report.questions)
     following = report.question_after(focus.question.id)
     if not focus.is_done:
@@ -166,7 +166,7 @@ def focus_closing(report: NotebookReport, focus: QuestionReport) -> Iterator[str
 
 
 def _when_done(report: NotebookReport) -> str:
-    """What to do with a notebook of which all public checks pass."""
+    """The next step for a notebook whose public checks all pass."""
     if report.cells:
         return _about_failed_cell(report)
     command = f"{COMMAND} submit {report.notebook.argument}"
@@ -201,7 +201,7 @@ def _progress(questions: Sequence[QuestionReport]) -> str:
 
 
 def print_cells(to: Console, report: NotebookReport) -> None:
-    """The cells that failed, each with the reason and the line."""
+    """Print failed cells, each with the reason and the line."""
     for cell, failure in report.cells:
         _print_cell(to, cell, failure, report)
 
@@ -227,7 +227,7 @@ def _headline(to: Console, found: QuestionReport) -> Text:
 def _print_question(
     to: Console, found: QuestionReport, report: NotebookReport, *, is_alone: bool = False
 ) -> None:
-    """A question, and why it does not pass."""
+    """Print a question, and why it does not pass."""
     put(to, _headline(to, found), 2)
     if found.status == "missing":
         for line in _about_missing(found, report):
@@ -246,7 +246,7 @@ def _print_question(
 
 
 def _about_missing(found: QuestionReport, report: NotebookReport) -> Iterator[str]:
-    """Why a function may not be defined, and how it comes back."""
+    """Why a function may be undefined, and how to restore it."""
     name, identity = found.question.function, found.question.id
     failed = dict(report.cells)
     guilty = [cell.number for cell in report.notebook.code if cell.number in failed and name in cell.source]
@@ -258,7 +258,7 @@ def _about_missing(found: QuestionReport, report: NotebookReport) -> Iterator[st
 
 
 def failure_lines(failure: Failure) -> Iterator[str]:
-    """What a failed test says, in lines fit for a terminal and a log."""
+    """The message of a failed test, in lines for a terminal or a log."""
     yield from explanation(failure)
     if failure.cell is not None:
         within = f", in {failure.function}" if failure.function else ""
@@ -266,7 +266,7 @@ def failure_lines(failure: Failure) -> Iterator[str]:
 
 
 def explanation(failure: Failure) -> Iterator[str]:
-    """What a failed test saw, and what that means, in such lines."""
+    """The observation of a failed test and its meaning, in such lines."""
     lines = failure.text.splitlines() or ["it failed without a word"]
     if not failure.said:
         lines[0] = f"Your code {lines[0]}"
@@ -279,10 +279,10 @@ def explanation(failure: Failure) -> Iterator[str]:
 def print_table(
     to: Console, found: Mapping[Path, NotebookReport | GraderError], stems: Mapping[Path, str]
 ) -> None:
-    """A row for each notebook, then what the marks mean, the progress, and what to do next.
+    """Print a row for each notebook, a legend of the marks, the progress, and the next step.
 
     Args:
-        found: the report on each notebook, or why there is none.
+        found: the report on each notebook, or the reason why there is none.
         stems: the assignment that each answers.
     """
     table = Table("notebook", box=None, pad_edge=False, header_style="bold")

@@ -1,4 +1,4 @@
-"""`hint`: hints to a question, from the released notebook; each says more than the last."""
+"""`hint`: hints for a question, from the released notebook; each reveals more than the one before."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Hint:
 
     @property
     def is_about_an_error(self) -> bool:
-        """Whether it begins with the error or the warning that the starter code meets."""
+        """Whether the hint begins with the error or warning that the starter code causes."""
         return _ABOUT_AN_ERROR.match(self.text) is not None
 
 
 def find_hint(path: Path, question: str, number: int) -> tuple[str, Hint, int]:
-    """The id of a question, its hint of this number, and how many hints there are to it.
+    """The id of a question, its hint with this number, and the number of its hints.
 
     Raises:
         GraderError: there is no such question or hint, or the notebook cannot be read and was not released.
@@ -51,7 +51,7 @@ def find_hint(path: Path, question: str, number: int) -> tuple[str, Hint, int]:
 
 
 def hints_to(question: Question) -> list[Hint]:
-    """What is asked, the author's own hints, what the public check looks at, and what it may say."""
+    """All hints: the task, the author's hints, the titles of the public check, and its messages."""
     worth = f" ({format_points(question.points)} points)" if question.points else ""
     prose = _WORTH.sub("", _DETAILS.sub("", question.prose).strip()).strip()
     documented = _docstring(question)
@@ -68,7 +68,7 @@ def hints_to(question: Question) -> list[Hint]:
 
 
 def authors_hints(question: Question) -> list[Hint]:
-    """The hints in the text of a question; a heading that is only a number would differ from ours."""
+    """The hints in the text of a question, without headings such as `Hint 1`, because numbers differ here."""
     hints = []
     for found in _DETAILS.finditer(question.prose):
         heading = found["heading"].strip()
@@ -78,7 +78,7 @@ def authors_hints(question: Question) -> list[Hint]:
 
 
 def _docstring(question: Question) -> str | None:
-    """What the stub says of the function it asks for."""
+    """The docstring of the starter code."""
     try:
         body = ast.parse(question.stub.source if question.stub else "").body
     except (SyntaxError, ValueError, RecursionError):

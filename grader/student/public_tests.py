@@ -24,8 +24,8 @@ from grader.text import utf8_text, without_controls
 
 _MOST_SECONDS = 1.0  # for pictures of a function that is called again and again
 _MOST_LINES = 20
-_MOST_CHARACTERS = 500  # in a line that a public test says
-_MOST_OF_ERRORS = 200  # in a line of an error of the student's code
+_MOST_CHARACTERS = 500  # characters of a line in a public test's message
+_MOST_OF_ERRORS = 200  # characters of a line in an error of student code
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])")
 _LONG = re.compile(r"\.\d{5}")
 _FEWEST_DIGITS, _ALL_DIGITS = 5, 17
@@ -35,24 +35,24 @@ gradients_are_on = torch.is_grad_enabled
 
 
 class GradModeError(AssertionError):
-    """A call left gradients switched off, so every later result would be without a graph."""
+    """A call left gradients disabled, so no later result would be connected to a graph."""
 
 
 class OtterTest:
     """Stands in for Otter's decorator of tests, because Otter takes a second to import, or is missing."""
 
     def __init__(self, **_: Any) -> None:
-        """Take what Otter would show around a test, and show nothing of it."""
+        """Accept the arguments of Otter's decorator, and ignore them."""
 
     def __call__(self, test: types.FunctionType) -> OtterTest:
         self.test = test
         return self
 
     def run(self, names: Mapping[str, Any], last: LastCall | None = None) -> None:
-        """Call the test with what it asks for by name, as Otter does; `last` notes what its function does.
+        """Call the test with the arguments that it names, as Otter does; `last` records the function's calls.
 
         Raises:
-            GradModeError: gradients are off afterwards; they are switched on again.
+            GradModeError: gradients were disabled afterwards; they are enabled again.
         """
         given = {name: names.get(name) for name in inspect.signature(self.test).parameters if name != "env"}
         if last is not None:
@@ -71,7 +71,7 @@ class OtterTest:
 
 
 def tests_in(source: str, file: str) -> list[OtterTest]:
-    """The tests of a public check, whose lines are known under the name of a file from now on."""
+    """The tests of a public check; registers their source lines under a file name."""
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     tree = ast.parse(source, file)
     tree.body = [node for node in tree.body if getattr(node, "module", None) != "otter.test_files"]
@@ -81,17 +81,17 @@ def tests_in(source: str, file: str) -> list[OtterTest]:
 
 
 class LastCall:
-    """Notes the graph behind what a function was given and returned, when it was called last.
+    """Records the graph of the arguments and the result of a function's last call.
 
-    The graph is noted as data: a tensor that a test expects to be gone is not kept alive.
+    The graph is recorded as data, so it keeps no tensor alive that a test expects to be freed.
     """
 
     def __init__(self) -> None:
         self.graph: dict[str, Any] | None = None
-        self._seconds = 0.0  # that it took to note graphs
+        self._seconds = 0.0  # seconds spent on recording graphs
 
     def watch(self, answer: Any) -> Any:
-        """The function as it is to be called; anything else is given back as it is."""
+        """A function that records its calls; anything else is returned unchanged."""
         if not isinstance(answer, types.FunctionType):
             return answer
 
@@ -109,15 +109,15 @@ class LastCall:
 
 
 def failure_of(error: BaseException, own: str, names: Mapping[str, Any]) -> dict[str, Any]:
-    """An exception as a student has to know it, in the fields of ``check.Failure``.
+    """An exception described for students, in the fields of ``check.Failure``.
 
     Args:
-        own: the file of the public test, in which asserts speak, or of the cell that ran.
-        names: of the notebook; code of the notebook is what has them as its globals.
+        own: the file the file of the public test, whose assertions have messages, or of the cell that ran.
+        names: the notebook's names; code with these globals belongs to the notebook.
     """
     raising, number = _place(_last(error, lambda _: True))
     said = isinstance(error, GradModeError) or (isinstance(error, AssertionError) and raising == own)
-    original = (said and error.__cause__) or error  # what a test could not go on with
+    original = (said and error.__cause__) or error  # an error after which a test cannot continue
     trace = _in_notebook(original, names)
     file, line = _place(trace)
     description = describe_error(error)
@@ -146,7 +146,7 @@ def failure_of(error: BaseException, own: str, names: Mapping[str, Any]) -> dict
 
 
 def rounded(text: str) -> str:
-    """Round the long numbers in a message to the fewest digits that tell all its numbers apart."""
+    """Round long numbers in a message to the fewest digits that distinguish all its numbers."""
     texts = set(_NUMBER.findall(text))
     values = {float(number) for number in texts}
     for digits in range(_FEWEST_DIGITS, _ALL_DIGITS + 1):
@@ -157,14 +157,14 @@ def rounded(text: str) -> str:
 
 
 def _bounded(text: str, longest: int) -> str:
-    """Text of a notebook, cut to what a person reads, and without characters that move a cursor."""
+    """Text of a notebook, shortened for people, and without control characters."""
     lines = without_controls(utf8_text(text)).splitlines()
     shown = [line if len(line) <= longest else f"{line[:longest]} ..." for line in lines[:_MOST_LINES]]
     return "\n".join([*shown, "..."] if len(lines) > _MOST_LINES else shown)
 
 
 def _in_notebook(error: BaseException | None, names: Mapping[str, Any]) -> types.TracebackType | None:
-    """The innermost entry of the notebook on the way to an error, else to its cause."""
+    """The innermost traceback entry in the notebook, of an error or otherwise of its cause."""
     trace = None
     while error is not None and trace is None:
         trace = _last(error, lambda entry: entry.tb_frame.f_globals is names)
@@ -175,7 +175,7 @@ def _in_notebook(error: BaseException | None, names: Mapping[str, Any]) -> types
 def _last(
     error: BaseException, is_wanted: Callable[[types.TracebackType], bool]
 ) -> types.TracebackType | None:
-    """The innermost entry of a traceback that is wanted."""
+    """The innermost entry of a traceback for which a condition holds."""
     last, trace = None, error.__traceback__
     while trace is not None:
         last = trace if is_wanted(trace) else last

@@ -23,30 +23,30 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 @dataclass(frozen=True)
 class Reset:
-    """What changes in a notebook."""
+    """The changes of a notebook."""
 
     question: Question
-    stub: DocumentCell  # the cell that comes back
-    cell: DocumentCell | None  # the cell that it replaces; None where it has to be inserted
+    stub: DocumentCell  # the cell with the starter code
+    cell: DocumentCell | None  # the cell that it replaces; None if it must be inserted
     others: tuple[int, ...]  # numbers of code cells that define the same name and stay
-    content: bytes  # of the notebook's file afterwards
+    content: bytes  # the text of the file afterwards
 
     @property
     def is_needed(self) -> bool:
-        """Whether the cell differs from the stub."""
+        """Whether the cell differs from the starter code."""
         return self.cell is None or self.cell.source.strip("\n") != self.stub.source.strip("\n")
 
     @property
     def later(self) -> tuple[int, ...]:
-        """The others that run after the cell: the last of them counts."""
+        """Other cells that define the name and run after this one: the last of them counts."""
         number = self.cell.number if self.cell else 0
         return tuple(other for other in self.others if other > number)
 
 
 def plan(notebook: StudentNotebook, question: Question) -> Reset:
-    """What to change so that a question is starter code.
+    """Plan the changes that restore a question's starter code.
 
-    The question's cell is known by its id; without an id it is the last that defines the name.
+    The question's cell is found by its id; without an id, it is the last one that defines the name.
 
     Raises:
         GraderError: the released notebook is not near, or this one cannot be changed safely.
@@ -86,9 +86,9 @@ def plan(notebook: StudentNotebook, question: Question) -> Reset:
 
 
 def carry_out(notebook: StudentNotebook, reset: Reset) -> Path | None:
-    """Keep the student's version in a file beside the notebook, then change that cell.
+    """Save the student's version in a file beside the notebook, then change the cell.
 
-    Returns the file, or None where there was nothing to keep.
+    Returns the file, or None if there was nothing to save.
 
     Raises:
         GraderError: a file cannot be written, or another program has just saved the notebook.
@@ -110,7 +110,7 @@ def carry_out(notebook: StudentNotebook, reset: Reset) -> Path | None:
 
 
 def _place(document: Document, released: Document, stub: DocumentCell) -> int:
-    """Where a cell that is gone belongs: below the nearest cell that stood above it and is still there."""
+    """The place of a deleted cell: below the nearest cell above it that still exists."""
     for before in reversed(released.cells[: stub.index]):
         for cell in document.cells:
             if (before.id and cell.id == before.id) or (before.source and cell.source == before.source):
@@ -119,7 +119,7 @@ def _place(document: Document, released: Document, stub: DocumentCell) -> int:
 
 
 def _laid_out_as(text: str, content: Any) -> str:
-    """JSON with the indentation and the line ends of another text."""
+    """JSON with the same indentation and line ends as another text."""
     indentation = _INDENTATION.match(text)
     changed = json.dumps(
         content,
@@ -131,7 +131,7 @@ def _laid_out_as(text: str, content: Any) -> str:
 
 
 def _keep(path: Path, reset: Reset) -> Path | None:
-    """Write the student's version into a new file, unless a file of an earlier reset holds it."""
+    """Write the student's version to a new file, unless a file from an earlier reset contains it."""
     if reset.cell is None or not reset.cell.source.strip():
         return None
     content = (reset.cell.source.rstrip("\n") + "\n").encode()

@@ -1,4 +1,4 @@
-"""What a check says in a notebook: HTML in the notebook's own colours, and text where there is no HTML."""
+"""The display of a check in a notebook: HTML in the notebook's colours, or text if there is no HTML."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grader.student.kernel import Printed
 from grader.student.xray import XRay
 from grader.text import html_text, terminal_line
 
-#: How a status is shown: its mark, and what follows the title of the question.
+#: The display of a status: its mark, and the text after the title of the question.
 _SHOWN = {
     "passes": ("✔", "passes"),
     "fails": ("✘", "not yet"),
@@ -32,7 +32,7 @@ _SHOWN = {
 
 @dataclass(frozen=True)
 class Sentence:
-    """What is said where there is no verdict."""
+    """A sentence instead of a verdict."""
 
     text: str
 
@@ -45,18 +45,18 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the public check of a question found in a kernel.
+    """The outcome of a question's public check in a kernel.
 
     Attributes:
-        failed: how the last run of the question's cell failed, where it did not define the function anew.
+        failed: how the last run of the question's cell failed, if it did not redefine the function.
         has_run: whether the question's released cell ran to its end.
         is_outdated: whether the notebook was saved with another version of that cell since it ran.
-        again: a line of the cell's version that was checked, where that version was checked before.
-        passed: how many of the notebook's public checks passed when they ran last.
-        count: how many there are.
-        printed: what the function printed meanwhile, and the warnings.
-        graph: behind what the function was given and returned the last time.
-        hints: to be shown, the newest last.
+        again: a line of the checked version of the cell, if that version was checked before.
+        passed: how many of the notebook's public checks passed when they last ran.
+        count: the number of public checks.
+        printed: the function's output and warnings during the check.
+        graph: the graph of the arguments and the result of the last call.
+        hints: hints to show, the newest last.
     """
 
     found: QuestionReport
@@ -72,23 +72,23 @@ class Verdict:
 
     @property
     def status(self) -> str:
-        """That of the question, or ``stale`` where an older function was checked."""
+        """The status of the question, or ``stale`` if an older function was checked."""
         is_older = self.failed is not None or self.is_outdated
         return "stale" if is_older and self.found.status != "missing" else self.found.status
 
     @property
     def title(self) -> str:
-        """The question, and how it stands."""
+        """The question and its status."""
         return f"{name_of(self.found.question.id)} · {self.found.question.title}"
 
     @property
     def shown(self) -> tuple[str, str]:
-        """The mark of the status, and what it is called."""
+        """The mark of the status, and its name."""
         return _SHOWN[self.status]
 
     @property
     def remark(self) -> str:
-        """What has to be said before the tests."""
+        """The sentence before the tests, or empty."""
         question, is_missing = self.found.question, self.found.status == "missing"
         name = "the bonus task" if question.id == END_TASK else question.id
         cell, passes = f"The cell of {name}", "passes" if self.found.status == "passes" else "does not pass"
@@ -110,7 +110,7 @@ class Verdict:
 
     @property
     def reminder(self) -> str:
-        """What has to be said where a version that fails was checked again: perhaps its cell was edited."""
+        """A reminder if a failing version was checked again: its cell may have been edited but not run."""
         if not self.again or self.status != "fails":
             return ""
         return (
@@ -120,7 +120,7 @@ class Verdict:
 
     @property
     def coverage(self) -> str:
-        """What the graded checks use beyond the public one, once that passes."""
+        """Inputs that the graded checks use in addition, if the public check passes."""
         if self.status != "passes":
             return ""
         progress = f" So far {self.passed} of {self.count} public checks pass." if self.count > 1 else ""
@@ -128,7 +128,7 @@ class Verdict:
 
     @property
     def afterword(self) -> str:
-        """Why the answer is right, once it is."""
+        """Why the answer is right, if it is."""
         check = self.found.question.check
         return (check.afterword or "") if check and self.status == "passes" else ""
 
@@ -158,7 +158,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class HintShown:
-    """A hint to a question, and which of how many it is."""
+    """A hint for a question, with its number and the number of hints."""
 
     question: str
     hint: Hint
@@ -180,7 +180,7 @@ class Verdicts:
 
     @property
     def summary(self) -> str:
-        """How many public checks pass; what an older function does counts for nothing."""
+        """How many public checks pass; an older function does not count."""
         found = (
             replace(verdict.found, status="fails") if verdict.status == "stale" else verdict.found
             for verdict in self.verdicts
@@ -195,7 +195,7 @@ class Verdicts:
 
 
 def where(failure: Failure) -> str:
-    """Which line of the student's own it is about, and the function in which that stands."""
+    """The student's line that a failure is about, and the function that contains it."""
     within = f"in {failure.function}, " if failure.function else ""
     return f"{within}line {failure.line} of its cell"
 

@@ -1,7 +1,7 @@
 """`watch`: checks a notebook whenever it is saved.
 
-On a terminal a single question is in focus, which keys change, and everything else stands in one line. Where
-there are no keys, as in a pipe, the whole report is printed each time.
+On a terminal, it shows a single question, which keys change, and everything else in one line. Without keys,
+as in a pipe, it prints the whole report each time.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from grader.student.notebook import assignment_of, notebooks_in, open_notebook
 from grader.student.process import RunnerPool
 from grader.text import terminal_text
 
-_LOOK_MS = 100  # how often keys are looked at while nothing is checked
+_LOOK_MS = 100  # seconds between two looks at keys while nothing is checked
 _LONG = 3.0  # seconds after which a check may well be dropped
 _STARTING = "Starting: to load torch takes a few seconds."
 _KEYS = "n next · h hint · q quit"
 
 
 class _DroppedError(Exception):
-    """The notebook was saved again, so that what is being checked is of no interest any more."""
+    """The notebook was saved again, so the running check is obsolete."""
 
 
 class _QuitError(Exception):
@@ -84,7 +84,7 @@ def watch_folder(folder: Path, seconds: float) -> None:
 
 
 def _saved(watched: Path) -> Iterator[set[Path]]:
-    """The notebooks of the course that were saved; an empty set now and then, the first at once."""
+    """Yield the notebooks that were saved; also yield empty sets regularly, the first immediately."""
     from watchfiles import watch as changes_in  # noqa: PLC0415 - it loads a library of a megabyte
 
     folder = watched.parent if watched.is_file() else watched
@@ -100,9 +100,9 @@ def _saved(watched: Path) -> Iterator[set[Path]]:
 
 
 class Watcher:
-    """Checks notebooks again and again; remembers of each the last report and the question in focus.
+    """Checks notebooks repeatedly; stores the last report and the shown question of each.
 
-    A cell, or a test, may take so many seconds. `read` gives the keys that were pressed; None where there are
+    A cell, or a test, may take so many seconds. `read` returns the keys that were pressed; None if there are
     no keys.
     """
 
@@ -120,7 +120,7 @@ class Watcher:
         self._hints: defaultdict[tuple[Path, str], int] = defaultdict(int)  # that were given to a question
 
     def watch(self, saved: Iterable[Iterable[Path]]) -> None:
-        """Check every notebook that is saved, and do what keys ask, until there are no more, or q."""
+        """Check every saved notebook, and handle keys, until q or the end of the notebooks."""
         with suppress(_QuitError):
             for paths in saved:
                 for path in sorted(paths):
@@ -131,7 +131,7 @@ class Watcher:
                     self.press(key)
 
     def check(self, path: Path) -> None:
-        """Check a notebook and print the report; nothing where its code is what it was."""
+        """Check a notebook and print the report, unless its code is unchanged."""
         while True:
             with suppress(_DroppedError):
                 self._check(path)
@@ -168,7 +168,7 @@ class Watcher:
         self._pool.prepare()
 
     def _dropping(self, path: Path, code: object) -> Callable[[], None]:
-        """What ends a check: a save of other code than is being checked, or q."""
+        """Raise an error that ends a check: if changed code was saved, or q was pressed."""
         seen = None  # so that the first look compares the code
         late = time.monotonic() + _LONG
 
@@ -190,7 +190,7 @@ class Watcher:
             raise _QuitError
 
     def press(self, key: str) -> None:
-        """Do what a key says, where a notebook is shown."""
+        """Handle a key while a notebook is shown."""
         report = self._shown
         if report is None:
             return
@@ -206,13 +206,13 @@ class Watcher:
         return next(answer for answer in report.questions if answer.question.id == focus)
 
     def _show(self, report: NotebookReport, focus: QuestionReport) -> None:
-        """Put a question into focus."""
+        """Show a question."""
         self._focus[report.notebook.document.path] = focus.question.id
         self._clear()
         self._print(report, None)
 
     def _give_hint(self, report: NotebookReport, focus: QuestionReport) -> None:
-        """Print the next hint to a question; after the last the first again."""
+        """Print the next hint for a question; after the last one, the first."""
         hints, asked = hints_to(focus.question), (report.notebook.document.path, focus.question.id)
         number = self._hints[asked] % len(hints)
         self._hints[asked] = number + 1
@@ -227,7 +227,7 @@ class Watcher:
         self._print_waiting()
 
     def _print(self, report: NotebookReport, before: NotebookReport | None) -> None:
-        """A report, and what has changed."""
+        """Print a report, and what has changed."""
         focus = self._focused(report)
         if self._read is None:
             print_report(self._to, report)
@@ -258,14 +258,14 @@ class Watcher:
         )
 
     def _clear(self) -> None:
-        """Begin on an empty screen; scrolling up shows what was there before."""
+        """Clear the screen; scrolling up shows the earlier text."""
         if self._to.is_terminal:
             self._to.print("\n" * (self._to.height - 1), end="")
             self._to.control(Control.home())
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
-    """What changes when a file is saved; None where there is none."""
+    """A value that changes when a file is saved; None if there is no file."""
     try:
         status = path.stat()
     except OSError:
@@ -274,7 +274,7 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 
 def _code(path: Path) -> object:
-    """The code cells of a notebook; None where it cannot be read."""
+    """The code cells of a notebook; None if it cannot be read."""
     try:
         return read_notebook(path).cells
     except NotebookError:

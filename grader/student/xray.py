@@ -30,19 +30,18 @@ _TENSORS_IN_TEXT = 100
 
 
 def xray(*unnamed: Any, limit: int = MAX_NODES, **named: Any) -> XRay:
-    """The autograd graph behind tensors, as they are now; changes nothing and raises nothing.
+    """Show the present autograd graph of tensors; has no side effects and raises no error.
 
     Args:
-        unnamed: the same without names: ``xray(loss)``. A tensor is then called as in the caller's code or,
-            where it has no name there, ``tensor``; several have their positions, ``tensor[0]`` ... A
-            module's parameters have their own names.
-        limit: how many nodes are drawn at most. A larger graph is folded by the modules that were given, and
-            cut off behind the nearest nodes where that is not enough.
+        unnamed: values without names: ``xray(loss)``. A tensor then has the name of the caller's variable or,
+            if there is none, ``tensor``; several are numbered, ``tensor[0]`` ... A module's parameters have
+            their own names.
+        limit: the maximum number of nodes to draw. A larger graph is folded by the given modules. If that is
+            not enough, only the nearest nodes are drawn.
         named: tensors; modules, which stand for their parameters; or lists, tuples and dicts of them:
             ``xray(loss=loss, cell=cell, state=(h, c))``.
 
-    Returns:
-        What a notebook shows as a picture. Where nothing can be drawn it is a sentence that says why.
+    Returns: An object that a notebook displays as a picture, or as a sentence if nothing can be drawn.
     """
     if type(limit) is not int or limit < 1:
         return XRay(f"limit is how many nodes are drawn at most: xray(loss=loss, limit={MAX_NODES}).")
@@ -86,9 +85,9 @@ def _look(named: Mapping[str, Any], limit: int) -> XRay:
 
 
 def _with_names(unnamed: tuple[Any, ...], caller: FrameType) -> dict[str, Any]:
-    """Values by the names that the caller has for them, else by "tensor" or their positions.
+    """Values by the caller's names for them, or otherwise by "tensor" and a number.
 
-    The names of its parameters tell one module from another.
+    The names of parameters distinguish modules.
     """
     from grader.runtime.torch_objects import is_module  # noqa: PLC0415 - imports torch
 
@@ -104,7 +103,7 @@ def _with_names(unnamed: tuple[Any, ...], caller: FrameType) -> dict[str, Any]:
 
 
 def _name_of(value: Any, caller: FrameType) -> str:
-    """The first name in the caller's code that stands for a value; empty where there is none."""
+    """The first name in the caller's code that refers to a value; empty if there is none."""
     code = caller.f_code
     known = {**caller.f_globals, **caller.f_locals}
     names = (*code.co_varnames, *code.co_cellvars, *code.co_freevars, *code.co_names)
@@ -112,7 +111,7 @@ def _name_of(value: Any, caller: FrameType) -> str:
 
 
 def _what(value: Any) -> str:
-    """What a value is that cannot be drawn."""
+    """The type of a value that cannot be drawn."""
     kind = type(value)
     name = printable(kind.__name__)
     classes = {above.__name__ for above in kind.__mro__[1:]}
@@ -135,7 +134,7 @@ def _told(error: Exception) -> str:
 
 
 class XRay:
-    """A graph that notebooks show as a picture, and a terminal as text; or a sentence where there is none."""
+    """A graph, shown as a picture in a notebook and as text in a terminal; or a sentence if there is none."""
 
     def __init__(self, note: str, graph: Graph | None = None, shown: Graph | None = None) -> None:
         self._note = note
@@ -144,7 +143,7 @@ class XRay:
 
     @cached_property
     def picture(self) -> Picture | None:
-        """What Graphviz drew; None where there is nothing to draw, or it cannot."""
+        """The picture that Graphviz drew; None if there is nothing to draw or Graphviz fails."""
         if self._graph is None:
             return None
         try:
@@ -154,7 +153,7 @@ class XRay:
             return None
 
     def html(self) -> str:
-        """The picture, what it shows in a sentence, and what its shapes mean."""
+        """The picture, a sentence about it, and a legend of its shapes."""
         picture = self.picture
         if picture is None:
             return f"<pre>{escape(repr(self))}</pre>" if self._graph else f"<p>{escape(self._note)}</p>"
@@ -163,10 +162,10 @@ class XRay:
         return as_images(f"<p>{escape(picture.summary)}</p>{picture.svg}{note}{legend}")
 
     def save(self, file: str | Path = "graph.svg") -> Path | None:
-        """Write the picture into a file, dark on white, ``.svg`` or ``.png``.
+        """Write the picture to a file, ``.svg`` or ``.png``, dark on white.
 
-        Returns:
-            The file; None where it could not be written, and then a printed sentence says why.
+        Returns: The path of the file; None if it could not be written, after a printed sentence that says
+            why.
         """
         path = Path(file)
         try:
@@ -183,7 +182,7 @@ class XRay:
         return None
 
     def _file(self, suffix: str) -> bytes:
-        """What a file of this suffix holds; ValueError where there is no such file."""
+        """The content of a file with this suffix; raises ValueError for another suffix."""
         if self.picture is None:
             raise ValueError(self._note.rstrip("."))
         if suffix not in {".svg", ".png"}:
