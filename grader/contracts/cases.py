@@ -114,29 +114,29 @@ class Rules:
 
 @dataclass(frozen=True)
 class Observation:
-    """What one call of a function did. Where a field is at its default, the worker sends nothing.
+    """The record of one call of a function. The worker doesn't send fields with their default value.
 
     Attributes:
-        result: what the call returned; NOT_RECORDED where the contract does not look at it.
+        result: the return value; NOT_RECORDED if the contract ignores it.
         raised: the error that the call raised.
         side_effects: the caller's objects before and after the call, by path.
-        earlier_result: whether the result of an earlier call is still what it was.
-        later_result: whether it still is after calls with other arguments.
-        gradients: of a loss of the result; NOT_RECORDED if none was computed.
-        earlier_gradients: of a loss of the result of an earlier call.
-        pending: what became of losses that were computed before the call, by the name of their argument.
+        earlier_result: whether the result of an earlier call is unchanged.
+        later_result: whether it is still unchanged after calls with other arguments.
+        gradients: gradients of a loss of the result; NOT_RECORDED if none was computed.
+        earlier_gradients: gradients of a loss of an earlier call's result.
+        pending: backward of losses that were computed before the call, by the name of their argument.
         arrives: whether a gradient reaches the caller's leaves unchanged.
-        incoming: whether backward left the gradient unchanged that it was given.
+        incoming: whether backward left its incoming gradient unchanged.
         recorded: what networks, optimizers and warnings did during the call.
-        memory: bytes that are held after the call, in the case in which memory is measured.
-        then: what the contract's ``then`` function returned.
+        memory: bytes held after the call, if the case measures memory.
+        then: the return value of the contract's ``then`` function.
         storage: the names of the arguments whose storage each tensor of the result shares, or
             ``an earlier result``.
         shared: whether tensors of the result share storage with each other.
-        objects: the name of the argument that each tensor of the result is; empty where it is none.
-        mistakes: what students return by mistake, by a name that follows "it is".
-        stopped_after: seconds after which the call was stopped; 0.0 if an earlier case was, and this one did
-            not run.
+        objects: for each tensor of the result, the name of the argument that is the same object, or empty.
+        mistakes: wrong results of common mistakes, by a name that follows "it is".
+        stopped_after: seconds after which the call was stopped; 0.0 if this case did not run, because an
+            earlier one was stopped.
     """
 
     result: Any = NOT_RECORDED
