@@ -189,16 +189,14 @@ def write_new(root: Path, stem: str, wanted: Sequence[str] = ()) -> list[Path]:
     functions = [question.function for question in questions]
     for function in functions:
         definition = re.compile(rf"^(?:def|class) {re.escape(function)}\b", re.MULTILINE)
-        for path in sorted(
-            (root / "solutions").glob("*.py")
-        ):  # renamed notebooks are recognized by their functions
+        # Renamed notebooks are recognized by their functions.
+        for path in sorted((root / "solutions").glob("*.py")):
             if definition.search(path.read_text(encoding="utf-8", errors="replace")):
                 taken = f"{path.relative_to(root)} defines {function} already"
                 raise GraderError(f"{taken}: name the new function with --function")
         if functions.count(function) > 1:
             raise GraderError(f"two questions ask for {function}: give each a function of its own")
-        source = root / MASTER.format(stem)
-
+    source = root / MASTER.format(stem)
     begun = _QUESTION.findall(read_text(source)) if source.is_file() else []
     first = 1 + max(map(int, begun), default=0)
     texts: dict[Path, tuple[bytes | None, str]] = {}
