@@ -424,12 +424,6 @@ def rebuilt_as_float32(state):
 
 
 @wrong("q2")
-def rebuilt_from_lists(state):
-    """Rebuilds the state from Python numbers, which have no dtype."""
-    return _mapped(lambda t: torch.tensor(t.tolist()), state)
-
-
-@wrong("q2")
 def empty_is_none(state):
     """Tests `if not state`, so an empty list becomes None."""
     if state is None or (not isinstance(state, torch.Tensor) and not state):

@@ -706,17 +706,6 @@ def gradients_switched_on_again(teacher, student, tau):
     torch.set_grad_enabled(True)
 
 
-@wrong("q5")
-def children_only(teacher, student, tau):
-    """Goes through the submodules and forgets the module's own parameters."""
-    with torch.no_grad():
-        for mine, theirs in zip(teacher.children(), student.children()):
-            for t, s in zip(mine.parameters(), theirs.parameters()):
-                t.lerp_(s, tau)
-            for t, s in zip(mine.buffers(), theirs.buffers()):
-                t.copy_(s)
-
-
 # q6: fit_by_hand
 
 
