@@ -12,6 +12,8 @@
 * Random draws of an answer move no input. A right answer may shuffle or seed a generator; an @inside
   function that draws after the call would then show it other inputs than the reference. So all generators
   start again after each call, and the doctor tries the reference with a random draw after each of its calls.
+* `-v` names redundant known-wrong answers so that all of them can be removed together. An author reads few
+  answers, so each must show something that the others don't.
 * Mutation testing edits the references (`mutants.py`). What the text alone shows to change nothing is no
   mutant (`places.py`), and a cut inside of what may be cut as a whole is not shown (`mutation_testing.py`).
 """

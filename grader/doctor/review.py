@@ -53,6 +53,7 @@ class AnswerReport(NamedTuple):
         failed: the message of each check that it fails, by the check's name.
         stopped: the failed checks that judged nothing, because the answer stopped before.
         public: whether the public check passes it.
+        distinguishes: the checks that it fails, the levels that it needs, and the groups of its findings.
     """
 
     question: str
@@ -60,6 +61,7 @@ class AnswerReport(NamedTuple):
     failed: Mapping[str, str]
     stopped: Collection[str] = ()
     public: bool = False
+    distinguishes: Collection[str] = ()
 
     def mark(self, check: str) -> str:
         """The entry of the matrix."""
@@ -90,8 +92,10 @@ def add_question(report: AssignmentReport, judged: JudgedQuestion) -> None:
         failed, verdicts = judged.failed(answer.name), judged.judged[answer.name].verdicts
         messages = {check: _message(verdicts.get(check)) for check in failed}
         stopped = [check for check in failed if check not in judged.killed_by(answer)]
-        public = judged.passes_public(answer)
-        report.wrong.append(AnswerReport(answer.question, answer.name, messages, stopped, public))
+        public, distinguished = judged.passes_public(answer), sorted(_distinguished(judged, answer))
+        report.wrong.append(
+            AnswerReport(answer.question, answer.name, messages, stopped, public, distinguished)
+        )
     report.accepted += len(answers) - len(wrong)
     if idle_kinds := [*_idle_kinds(judged)]:
         report.idle_kinds[judged.trial.question.id] = idle_kinds
@@ -102,6 +106,25 @@ def _idle_kinds(judged: JudgedQuestion) -> Iterator[str]:
     for name, contract in judged.trial.rubric.contracts.items():
         needed = {kind for answer in judged.wrong for kind in judged.judged[answer.name].kinds.get(name, ())}
         yield from (kind for kind in contract.unusual_kinds if kind not in needed)
+
+
+def _distinguished(judged: JudgedQuestion, answer: Answer) -> set[str]:
+    """The checks that a known-wrong answer fails, the levels it needs, and the groups of its findings."""
+    of_answer = judged.judged[answer.name]
+    levels = {f"{name}: {kind}" for name, kinds in of_answer.kinds.items() for kind in kinds}
+    verdicts = (of_answer.verdicts.get(check) for check in judged.failed(answer.name))
+    groups = {verdict.finding.group for verdict in verdicts if verdict and verdict.finding}
+    return {*judged.killed_by(answer), *levels, *groups}
+
+
+def redundant_answers(answers: Sequence[AnswerReport]) -> list[str]:
+    """The known-wrong answers to a question without which the others distinguish as much, the last first."""
+    redundant: list[str] = []
+    for answer in reversed(answers):
+        others = (other for other in answers if other.name not in {answer.name, *redundant})
+        if {found for other in others for found in other.distinguishes}.issuperset(answer.distinguishes):
+            redundant.append(answer.name)
+    return redundant
 
 
 def _message(verdict: Verdict | None) -> str:

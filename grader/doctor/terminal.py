@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from grader.doctor.mutation_testing import MutantProgress, MutationReport, Survivor
-from grader.doctor.review import AnswerReport, AssignmentReport
+from grader.doctor.review import AnswerReport, AssignmentReport, redundant_answers
 from grader.reports.progress import progress_bar
 
 _REMOVED = "- "  # before a line that an edit removes
@@ -26,21 +26,8 @@ def print_examination(console: Console, report: AssignmentReport, *, verbose: bo
     answers = f"{report.accepted} known-correct and {len(report.wrong)} known-wrong answers"
     counts = f": {len(report.kills)} checks, {answers}"
     console.print(f"[bold]{escape(report.stem)}[/]{counts if report.kills else ''}", highlight=False)
-    checks = list(report.kills)
     if verbose and report.wrong:
-        for matrix in kill_matrices(report.wrong, checks):
-            _print(console, f"\n{matrix}")
-        table, last = Table("", "known-wrong answer", "check", "message", box=None), ("", "")
-        for question, name, columns, message in answer_messages(report.wrong, checks):
-            heads = ("", "") if (question, name) == last else (question, name)
-            table.add_row(*heads, columns, escape(message))
-            last = question, name
-        console.print("", table, "")
-        for question, wrong in _by_question(report.wrong).items():
-            passing = [answer.name for answer in wrong if answer.public]
-            if passing:
-                names = ", ".join(passing)
-                _print(console, f"The public check of {question} passes known-wrong answers: {names}.\n")
+        _print_answers(console, report)
     for question, kinds in report.idle_kinds.items() if verbose else ():
         _print(console, f"No known-wrong answer to {question} needs these levels: {', '.join(kinds)}.\n")
     for complaint in report.complaints:
@@ -51,6 +38,27 @@ def print_examination(console: Console, report: AssignmentReport, *, verbose: bo
     if report.todos:
         more = f", and {len(report.todos) - 1} more" if len(report.todos) > 1 else ""
         _print(console, f"  ignored, because it says TODO: {report.todos[0]}{more}")
+
+
+def _print_answers(console: Console, report: AssignmentReport) -> None:
+    """Print the kill matrices of an assignment, the messages, and the answers that deserve a look."""
+    checks = list(report.kills)
+    for matrix in kill_matrices(report.wrong, checks):
+        _print(console, f"\n{matrix}")
+    table, last = Table("", "known-wrong answer", "check", "message", box=None), ("", "")
+    for question, name, columns, message in answer_messages(report.wrong, checks):
+        heads = ("", "") if (question, name) == last else (question, name)
+        table.add_row(*heads, columns, escape(message))
+        last = question, name
+    console.print("", table, "")
+    for question, wrong in _by_question(report.wrong).items():
+        passing = [answer.name for answer in wrong if answer.public]
+        if passing:
+            names = ", ".join(passing)
+            _print(console, f"The public check of {question} passes known-wrong answers: {names}.\n")
+        if redundant := redundant_answers(wrong):
+            names = ", ".join(redundant)
+            _print(console, f"Redundant known-wrong answers to {question}: {names}.\n")
 
 
 def _print(console: Console, text: str) -> None:

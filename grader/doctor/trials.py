@@ -277,7 +277,7 @@ class QuestionTrial:
             self.observers.submit(answer, rubric.plan(seed, only=only, expected=True), REFERENCE_LIMITS)
             for seed in self.seeds
         ]
-        if len(self.seeds) == 1:  # a second seed shows which inputs no seed changes
+        if len(self.seeds) == 1 and REFERENCE in names:  # another seed shows which inputs no seed changes
             other = rubric.plan(self.seeds[0] + 1, only=only, expected=True)
             expected += self._observe(REFERENCE, [other])
         seen = {name: self._observe(name, special.get(name, plans)) for name in names}
@@ -295,16 +295,20 @@ class QuestionTrial:
         return self.observers.perturbed(cells_of(self._notebooks[REFERENCE]), asked, REFERENCE_LIMITS)
 
     def _judge(
-        self, expected: Sequence[Evidence], seen: Mapping[str, Sequence[Future[Evidence]]]
+        self, expected: Sequence[Evidence], seen: dict[str, list[Future[Evidence]]]
     ) -> dict[str, tuple[JudgedAnswer, bool]]:
-        """The outcome of each notebook by name, and whether another trial would find the same."""
+        """The outcome of each notebook by name, and whether another trial would find the same.
+
+        This empties `seen`, because the evidence of all answers together needs gigabytes.
+        """
         self._refuse_broken(expected[0])
-        rubric, evidence = self.rubric, {n: [future.result() for future in of_n] for n, of_n in seen.items()}
+        rubric = self.rubric
         references = [_Reference(self, *of_seed) for of_seed in zip(self.seeds, expected, strict=False)]
         judged = {}
-        for name, observed in evidence.items():
+        for name in [*seen]:
+            observed = [future.result() for future in seen.pop(name)]
             of_seeds = zip(observed, references, strict=False)
-            first, *others = (JudgedAnswer(reference.judge(seen)) for seen, reference in of_seeds)
+            first, *others = (JudgedAnswer(reference.judge(each)) for each, reference in of_seeds)
             differing = {
                 seed: other.verdicts
                 for seed, other in zip(self.seeds[1:], others, strict=False)

@@ -1,6 +1,5 @@
 """Answers to 02_backward_twice whose verdict is known."""
 
-import copy
 import math
 
 import torch
@@ -85,28 +84,10 @@ def forward_twice(trunk, x):
 
 @wrong("q1")
 def one_backward_from_the_vector(trunk, x):
-    """Believes that going back from t serves both losses; it is the gradient of the sum alone."""
+    """Believes that t.backward() serves both losses; it computes the gradient of the sum only."""
     t = trunk(x)
     t.backward(torch.ones_like(t))
     return t.detach().mean(), t.detach().sum()
-
-
-@wrong("q1")
-def old_gradient_replaced(trunk, x):
-    """Believes that x.grad is there to be set."""
-    t = trunk(x)
-    d, e = t.mean(), t.sum()
-    (x.grad,) = torch.autograd.grad(d + e, [x])
-    return d, e
-
-
-@wrong("q1")
-def cut_copy_not_sent_on(trunk, x):
-    """Cuts the trunk off for the two losses, and forgets to go on from there."""
-    u = trunk(x).detach().requires_grad_()
-    d, e = u.mean(), u.sum()
-    (d + e).backward()
-    return d, e
 
 
 wrong_edits(
@@ -115,54 +96,18 @@ wrong_edits(
         "retained_by_both": (
             "e.backward()",
             "e.backward(retain_graph=True)",
-            "Retains everywhere, to be safe; all that was saved stays in memory.",
-        ),
-        "retained_by_the_last": (
-            [
-                ("d.backward(retain_graph=True)", "d.backward()"),
-                ("e.backward()", "e.backward(retain_graph=True)"),
-            ],
-            "Retains in the wrong call.",
-        ),
-        "graph_of_the_gradient": (
-            "retain_graph=True",
-            "create_graph=True",
-            "Believes that create_graph is the same as retain_graph, which it implies; x.grad gets a history.",
-        ),
-        "zeroed_between": (
-            "e.backward()",
-            "x.grad = None\n    e.backward()",
-            "Believes that every backward wants an empty .grad; the gradient of d is lost.",
+            "Retains the graph in both calls, which keeps all saved tensors in memory.",
         ),
         "zeroed_before": (
             "t = trunk(x)",
             "x.grad = None\n    t = trunk(x)",
-            "Begins with zero_grad, and drops what the caller had accumulated.",
-        ),
-        "means_only": ("t.sum()", "t.mean()", "Takes one loss twice."),
-        "returned_the_wrong_way_round": ("return d, e", "return e, d", "Mixes the two up."),
-        "sum_counted_twice": (
-            "d.backward(retain_graph=True)",
-            "(d + e).backward(retain_graph=True)",
-            "Goes back from the sum of both, and from e again.",
-        ),
-        "hook_left_behind": (
-            "t = trunk(x)",
-            "x.register_hook(lambda gradient: gradient.clone())\n    t = trunk(x)",
-            "Leaves a hook on x.",
+            "Calls zero_grad() first and loses what the caller accumulated.",
         ),
     },
 )
 wrong_edits(
     "q1",
-    {
-        "switched_to_eval": ("t = trunk(x)", "t = trunk.train()(x)", "Believes that gradients need train()."),
-        "sum_as_leaf": (
-            "(d + e).backward()",
-            "torch.tensor(d.item() + e.item(), requires_grad=True).backward()",
-            "Makes a new leaf of two numbers, from which no path leads anywhere.",
-        ),
-    },
+    {"switched_to_eval": ("t = trunk(x)", "t = trunk.train()(x)", "Believes that gradients need train().")},
     of="one_sum",
 )
 
@@ -174,8 +119,8 @@ wrong_edits(
                 ("retain_graph=True", "retain_graph=True, inputs=[x]"),
                 ("e.backward()", "e.backward(inputs=[x])"),
             ],
-            "Names the inputs, and believes that the rest of the graph is freed as well.",
-        ),
+            "Names x as the only input and believes that the rest of the graph is freed as well.",
+        )
     },
 )
 
@@ -189,16 +134,6 @@ equal(
     "e -> e.data",
     why="whether the scalars have a history is left open",
 )
-
-
-@wrong("q1")
-def added_row_by_row(trunk, x):
-    """Believes that every result has rows to go through; one without dimensions has none."""
-    t = trunk(x)
-    e = sum(row.sum() for row in t)
-    d = e / t.numel()
-    torch.autograd.backward([d, e])
-    return d, e
 
 
 # q2: task_grad_norms
@@ -229,44 +164,9 @@ def norm_of_norms(losses, params):
     return norms
 
 
-@accepted("q2")
-def one_long_vector(losses, params):
-    """Flattens all gradients, with zeros for None, into one vector."""
-    norms = []
-    for loss in losses:
-        grads = torch.autograd.grad(
-            loss, params, retain_graph=True, allow_unused=True, materialize_grads=True
-        )
-        norms.append(float(torch.cat([grad.flatten() for grad in grads]).norm()))
-    return norms
-
-
-@accepted("q2")
-def asked_one_by_one(losses, params):
-    """One question for each loss and parameter."""
-
-    def square(loss, p):
-        (grad,) = torch.autograd.grad(loss, p, retain_graph=True, allow_unused=True)
-        return 0.0 if grad is None else (grad * grad).sum().item()
-
-    return [math.sqrt(sum(square(loss, p) for p in params)) for loss in losses]
-
-
-@wrong("q2")
-def zeroed_once(losses, params):
-    """Clears .grad before the loop only; the second norm contains the first, and the caller's .grad is gone."""
-    for p in params:
-        p.grad = None
-    norms = []
-    for loss in losses:
-        loss.backward(retain_graph=True)
-        norms.append(sum(p.grad.pow(2).sum() for p in params if p.grad is not None).sqrt().item())
-    return norms
-
-
 @wrong("q2")
 def tidied_up(losses, params):
-    """Clears .grad before each backward and at the end, and believes that this leaves no traces."""
+    """Clears .grad before each backward and at the end, and believes that this has no side effect."""
     norms = []
     for loss in losses:
         for p in params:
@@ -275,46 +175,17 @@ def tidied_up(losses, params):
         norms.append(sum(p.grad.pow(2).sum() for p in params if p.grad is not None).sqrt().item())
     for p in params:
         p.grad = None
-    return norms
-
-
-@wrong("q2")
-def zeroed_in_place(losses, params):
-    """Keeps the .grad tensors, which zero_() and backward() then overwrite."""
-    keep, norms = [p.grad for p in params], []
-    for loss in losses:
-        for p in params:
-            if p.grad is not None:
-                p.grad.zero_()
-        loss.backward(retain_graph=True)
-        norms.append(sum(p.grad.pow(2).sum() for p in params if p.grad is not None).sqrt().item())
-    for p, grad in zip(params, keep):
-        p.grad = grad
     return norms
 
 
 @wrong("q2")
 def last_one_frees(losses, params):
-    """Frees with the last loss, as one should; but the caller goes back once more."""
+    """Frees the graph with the last loss, although the caller backpropagates once more."""
     norms = []
     for place, loss in enumerate(losses):
         last = place == len(losses) - 1
         grads = torch.autograd.grad(loss, params, retain_graph=not last, allow_unused=True)
         norms.append(sum(grad.pow(2).sum() for grad in grads if grad is not None).sqrt().item())
-    return norms
-
-
-@wrong("q2")
-def copies_put_back(losses, params):
-    """Believes that a copy of .grad is as good as .grad; who holds the old tensor sees no gradient any more."""
-    keep, norms = [None if p.grad is None else p.grad.clone() for p in params], []
-    for loss in losses:
-        for p in params:
-            p.grad = None
-        loss.backward(retain_graph=True)
-        norms.append(sum(p.grad.pow(2).sum() for p in params if p.grad is not None).sqrt().item())
-    for p, grad in zip(params, keep):
-        p.grad = grad
     return norms
 
 
@@ -329,20 +200,8 @@ def flattened_by_view(losses, params):
 
 
 @wrong("q2")
-def clipped_to_be_measured(losses, params):
-    """Uses the number that clip_grad_norm_ returns."""
-    norms = []
-    for loss in losses:
-        for p in params:
-            p.grad = None
-        loss.backward(retain_graph=True)
-        norms.append(nn.utils.clip_grad_norm_(params, 1.0).item())
-    return norms
-
-
-@wrong("q2")
 def measured_once(losses, params, known={}):
-    """Remembers norms by place; a default lives as long as the function."""
+    """Uses a mutable default argument as a cache of norms."""
     for place, loss in enumerate(losses):
         if place not in known:
             grads = torch.autograd.grad(loss, params, retain_graph=True, allow_unused=True)
@@ -351,14 +210,8 @@ def measured_once(losses, params, known={}):
 
 
 @wrong("q2")
-def detached_copies_of_losses(losses, params):
-    """Detaches the loss to protect its graph."""
-    return [torch.autograd.grad(loss.detach(), params, retain_graph=True)[0].norm().item() for loss in losses]
-
-
-@wrong("q2")
 def by_position(losses, params):
-    """Believes that a loss which stands in the list twice is one loss."""
+    """Uses the losses as keys, so that a loss that is listed twice counts once."""
     norms = {}
     for loss in losses:
         grads = torch.autograd.grad(loss, params, retain_graph=True, allow_unused=True)
@@ -369,72 +222,20 @@ def by_position(losses, params):
 wrong_edits(
     "q2",
     {
-        "graph_freed": (
-            ", retain_graph=True",
-            "",
-            "Believes that grad() frees nothing, as it stores nothing.",
-        ),
         "unused_not_allowed": (
             ", allow_unused=True",
             "",
             "Believes that every loss depends on every parameter.",
         ),
-        "first_parameter_only": (
-            [
-                ("grad(loss, params,", "grad(loss, params[:1],"),
-                ("sum(squares).sqrt().item()", "float(sum(squares)) ** 0.5"),
-            ],
-            "Forgets that the other parameters have gradients, too.",
-        ),
-        "root_forgotten": (".sqrt()", "", "Returns the square of the norm."),
-        "mean_of_squares": (
-            "grad.pow(2).sum()",
-            "grad.pow(2).mean()",
-            "Takes the root of a mean for a norm.",
-        ),
-        "sum_of_the_norms": (
-            [("grad.pow(2).sum()", "grad.norm()"), ("sum(squares).sqrt()", "sum(squares)")],
-            "Adds the norms of the parameters.",
-        ),
-        "largest_of_the_norms": (
-            [("grad.pow(2).sum()", "grad.norm()"), ("sum(squares).sqrt()", "max(squares)")],
-            "Takes the longest gradient for all of them.",
-        ),
-        "entries_added": ("grad.pow(2).sum()", "grad.abs().sum()", "Takes the root of the L1 norm."),
-        "tensors_returned": (".sqrt().item()", ".sqrt()", "Returns tensors for floats."),
-        "rounded": (
-            ".sqrt().item()",
-            ".sqrt().item().__round__(2)",
-            "Rounds for the log, and a small norm is gone.",
-        ),
-        "of_the_mean_loss": (
-            "grad(loss, params",
-            "grad(loss / len(losses), params",
-            "Shares the gradient among the tasks.",
-        ),
         "squared_in_place": (
             "grad.pow(2)",
             "grad.pow_(2)",
-            "Believes that each gradient has memory of its own.",
-        ),
-        "grad_stored": (
-            "squares = [",
-            "for p, grad in zip(params, grads):\n            p.grad = grad\n        squares = [",
-            "Puts the gradient where gradients are looked for.",
-        ),
-        "hooks_as_meters": (
-            "norms = []",
-            "norms = []\n    for p in params:\n        p.register_hook(lambda grad: None)",
-            "Leaves a hook on each parameter.",
+            "Believes that no two gradients share storage, and squares them in place.",
         ),
     },
 )
 
-equal(
-    "q2",
-    "no_grad is put around: the function",
-    why="grad() works under no_grad; the losses are there already",
-)
+equal("q2", "no_grad is put around: the function", why="grad() works under no_grad; the losses exist already")
 equal(
     "q2",
     ".grad(loss, params, retain_graph=True, allow_unused=True) -> .grad(loss, params, retain_graph=True, allow_unused=True, create_graph=True)",
@@ -446,7 +247,7 @@ equal("q2", "sum(squares).sqrt -> sum(squares).sqrt_", why="a sum that begins wi
 
 @wrong("q2")
 def scaled_by_the_largest(losses, params):
-    """Divides by the largest entry before it squares, which is 0 where a loss is in its minimum."""
+    """Divides by the largest entry before squaring; at a loss's minimum it is 0."""
     norms = []
     for loss in losses:
         grads = torch.autograd.grad(loss, params, retain_graph=True, allow_unused=True)
@@ -458,7 +259,7 @@ def scaled_by_the_largest(losses, params):
 
 @wrong("q2")
 def read_off_as_differences(losses, params):
-    """Subtracts what stood in .grad before from what stands there after; beside large numbers no digit is left."""
+    """Subtracts the .grad before from the .grad after, which loses all digits beside large numbers."""
     keep = [None if p.grad is None else p.grad.clone() for p in params]
     norms = []
     for loss in losses:
@@ -505,23 +306,9 @@ def gradients_set(net, opt, x, y1, y2):
     return tuple(losses)
 
 
-@accepted("q3")
-def same_update_twice(net, opt, x, y1, y2):
-    """A function for one round."""
-
-    def update(y):
-        net.zero_grad()
-        loss = ((net(x) - y) ** 2).mean()
-        loss.backward()
-        opt.step()
-        return loss.item()
-
-    return update(y1), update(y2)
-
-
 @wrong("q3")
 def written_through_data(net, opt, x, y1, y2):
-    """Silences the version check with .data, as a friend says: old activations meet new weights."""
+    """Hides the weight update with .data, so backward uses new weights with old activations."""
     out = net(x)
     loss1, loss2 = F.mse_loss(out, y1), F.mse_loss(out, y2)
     lr = opt.param_groups[0]["lr"]
@@ -535,7 +322,7 @@ def written_through_data(net, opt, x, y1, y2):
 
 @wrong("q3")
 def both_gradients_first(net, opt, x, y1, y2):
-    """Computes both gradients at the old weights, then makes two steps; no error."""
+    """Computes both gradients at the old weights and then makes two steps."""
     out, parameters = net(x), list(net.parameters())
     losses = F.mse_loss(out, y1), F.mse_loss(out, y2)
     grads = [torch.autograd.grad(loss, parameters, retain_graph=True) for loss in losses]
@@ -548,7 +335,7 @@ def both_gradients_first(net, opt, x, y1, y2):
 
 @wrong("q3")
 def retained_twice(net, opt, x, y1, y2):
-    """Believes that retain_graph=True cures every error of backward."""
+    """Believes that retain_graph=True cures every error of backward()."""
     out = net(x)
     loss1, loss2 = F.mse_loss(out, y1), F.mse_loss(out, y2)
     opt.zero_grad()
@@ -560,114 +347,26 @@ def retained_twice(net, opt, x, y1, y2):
     return loss1.item(), loss2.item()
 
 
-@wrong("q3")
-def step_on_the_sum(net, opt, x, y1, y2):
-    """Makes one step for both losses."""
-    out = net(x)
-    loss1, loss2 = F.mse_loss(out, y1), F.mse_loss(out, y2)
-    opt.zero_grad()
-    (loss1 + loss2).backward()
-    opt.step()
-    return loss1.item(), loss2.item()
-
-
-@wrong("q3")
-def losses_at_the_start(net, opt, x, y1, y2):
-    """Updates rightly, and reports both losses from the first forward."""
-    losses = F.mse_loss(net(x), y1).item(), F.mse_loss(net(x), y2).item()
-    for y in (y1, y2):
-        opt.zero_grad()
-        F.mse_loss(net(x), y).backward()
-        opt.step()
-    return losses
-
-
-@wrong("q3")
-def on_a_copy_of_the_net(net, opt, x, y1, y2):
-    """Takes a copy of the net for the second loss, whose parameters opt does not know."""
-    other = copy.deepcopy(net)
-    loss1, loss2 = F.mse_loss(net(x), y1), F.mse_loss(other(x), y2)
-    opt.zero_grad()
-    loss1.backward()
-    opt.step()
-    opt.zero_grad()
-    loss2.backward()
-    opt.step()
-    return loss1.item(), loss2.item()
-
-
 wrong_edits(
     "q3",
     {
-        "never_cleared": ("opt.zero_grad()", "pass", "Believes that backward() sets .grad."),
-        "cleared_after_backward": (
-            [("opt.zero_grad()", "pass"), ("loss.backward()", "loss.backward()\n        opt.zero_grad()")],
-            "Clears .grad between backward and step: no step has a gradient.",
-        ),
         "cleared_in_the_end": (
             [("opt.zero_grad()", "pass"), ("opt.step()", "opt.step()\n        opt.zero_grad()")],
-            "Relies on an empty .grad at the start.",
+            "Clears .grad at the end and relies on an empty .grad at the start.",
         ),
-        "same_target_twice": ("for y in (y1, y2)", "for y in (y1, y1)", "Forgets the second target."),
-        "other_way_round": ("for y in (y1, y2)", "for y in (y2, y1)", "Takes the second target first."),
-        "tensors_returned_in_two": ("loss.item()", "loss.detach()", "Returns tensors for floats."),
         "training_mode": (
             "losses = []",
             "losses = []\n    net.train()",
             "Believes that updates need train().",
         ),
-        "summed": (
-            "F.mse_loss(net(x), y)",
-            "F.mse_loss(net(x), y, reduction='sum')",
-            "Takes the sum for the mean.",
-        ),
-        "clipped_on_the_way": (
-            "opt.step()",
-            "nn.utils.clip_grad_norm_(net.parameters(), 1.0)\n        opt.step()",
-            "Clips, as the recipe did.",
-        ),
-        "learning_rate_lowered": (
-            "losses.append(loss.item())",
-            "losses.append(loss.item())\n        opt.param_groups[0]['lr'] *= 0.5",
-            "Lowers the learning rate for the second update, and for the caller.",
-        ),
-        "loss_after_the_step": (
-            "losses.append(loss.item())",
-            "losses.append(F.mse_loss(net(x), y).item())",
-            "Reports each loss after its update.",
-        ),
-        "frozen_afterwards": (
-            "return tuple(losses)",
-            "net.requires_grad_(False)\n    return tuple(losses)",
-            "Freezes the net when it is done.",
-        ),
     },
-)
-wrong_edits(
-    "q3",
-    {
-        "cleared_once": (
-            "opt.step()\n    opt.zero_grad()",
-            "opt.step()",
-            "Clears .grad before the first update only: the second step contains the first gradient.",
-        ),
-    },
-    of="unrolled",
 )
 
 equal("q3", "no_grad is put around: return tuple(losses)", why="the losses are numbers")
 equal("q3", "no_grad is put around: losses.append(loss.item())", why="a number has no history")
 equal("q3", "tuple(losses) -> losses", why="a list of two floats is taken for a tuple")
-equal(
-    "q3",
-    "a statement is moved by one: loss = F.mse_loss(net(x), y)",
-    why="the forward pass does not look at .grad",
-)
-equal(
-    "q3",
-    "a statement is moved by one: opt.step()",
-    why="the loss was computed before the step, and keeps its value",
-)
+equal("q3", "a statement is moved by one: loss = F.mse_loss(net(x), y)", why="the forward ignores .grad")
+equal("q3", "a statement is moved by one: opt.step()", why="the loss was computed before the step")
 equal(
     "q3",
     "y1 -> y1.detach()",
@@ -681,11 +380,7 @@ equal(
     "y -> y.detach()",
     why="x, y1 and y2 are data, and a copy has the same values",
 )
-equal(
-    "q3",
-    ".zero_grad() -> .zero_grad(set_to_none=False)",
-    why="all parameters take part, so no .grad of zeros is left for the step",
-)
+equal("q3", ".zero_grad() -> .zero_grad(set_to_none=False)", why="every parameter gets a gradient")
 equal(
     "q3",
     ".backward() -> .backward(retain_graph=True)",
@@ -696,7 +391,7 @@ equal(
 
 @wrong("q3")
 def flattened_behind_the_first_dimension(net, opt, x, y1, y2):
-    """Believes that what a net takes and gives has rows."""
+    """Believes that the network's inputs and outputs always have rows."""
     losses = []
     for y in (y1, y2):
         opt.zero_grad()
@@ -707,25 +402,12 @@ def flattened_behind_the_first_dimension(net, opt, x, y1, y2):
     return tuple(losses)
 
 
-@wrong("q3")
-def looked_at_first(net, opt, x, y1, y2):
-    """Computes the number by a forward pass of its own."""
-    losses = []
-    for y in (y1, y2):
-        with torch.no_grad():
-            losses.append(F.mse_loss(net(x), y).item())
-        opt.zero_grad()
-        F.mse_loss(net(x), y).backward()
-        opt.step()
-    return tuple(losses)
-
-
 equal("q3", "loss -> loss.clone()", why="the clone has the gradient of the loss")
 
 
 @wrong("q3")
 def first_group_only(net, opt, x, y1, y2):
-    """Believes that an optimizer has one group of parameters."""
+    """Believes that an optimizer has one parameter group."""
     parameters, losses = opt.param_groups[0]["params"], []
     for y in (y1, y2):
         opt.zero_grad()
@@ -734,24 +416,6 @@ def first_group_only(net, opt, x, y1, y2):
             p.grad = grad
         opt.step()
         losses.append(loss.item())
-    return tuple(losses)
-
-
-@wrong("q3")
-def parameters_no_leaves_in_the_end(net, opt, x, y1, y2):
-    """Multiplies the parameters by a recorded one, so that they are no leaves any more until the next call."""
-    losses = []
-    for p in net.parameters():
-        p.detach_().requires_grad_()
-    for y in (y1, y2):
-        opt.zero_grad()
-        loss = F.mse_loss(net(x), y)
-        loss.backward()
-        opt.step()
-        losses.append(loss.item())
-    for p in net.parameters():
-        p.requires_grad_(False)
-        p.mul_(torch.ones((), dtype=p.dtype, requires_grad=True))
     return tuple(losses)
 
 
@@ -820,51 +484,11 @@ wrong_edits(
         "not_detached": (
             "target.detach() * weight",
             "target * weight",
-            "Forgets the detach: the target brings its network along.",
+            "Forgets detach(), so backward also reaches the network that made the target.",
         ),
         "memory_shared": (
             [("target.detach() * weight", "target.detach()"), ("self.target)", "self.target * self.weight)")],
-            "Believes that detach() makes a copy.",
-        ),
-        "cloned_with_history": (
-            "target.detach() * weight",
-            "target.clone() * weight",
-            "Believes that clone() cuts the history.",
-        ),
-        "detached_in_place": (
-            "target.detach() * weight",
-            "target.detach_() * weight",
-            "Cuts the caller's own tensor off from its network.",
-        ),
-        "target_requires_grad": (
-            "target.detach() * weight",
-            "nn.Parameter(target.detach() * weight)",
-            "Believes that what a module holds has to be a Parameter.",
-        ),
-        "loss_returned": ("return input", "return self.loss", "Returns the loss instead of the input."),
-        "detached_on_its_way": (
-            "return input",
-            "return input.detach()",
-            "Cuts all layers behind off from the image.",
-        ),
-        "weighted_on_its_way": (
-            "return input",
-            "return input * self.weight",
-            "Passes on what it has weighted.",
-        ),
-        "backward_in_forward": (
-            "return input",
-            "self.loss.backward(retain_graph=True)\n        return input",
-            "Goes back at once; the caller's backward adds the same again.",
-        ),
-        "weight_on_the_input_only": (
-            "target.detach() * weight",
-            "target.detach().clone()",
-            "Forgets to weigh the target.",
-        ),
-        "weight_forgotten": (
-            [("target.detach() * weight", "target.detach().clone()"), ("input * self.weight", "input")],
-            "Compares without the weight.",
+            "Believes that detach() copies.",
         ),
         "weight_in_front": (
             [
@@ -874,69 +498,25 @@ wrong_edits(
                     "self.weight**2 * F.mse_loss(input, self.target)",
                 ),
             ],
-            "Takes the weight out of the mean, rightly; but now mse_loss saves the caller's input.",
-        ),
-        "summed_in_content": ("self.target)", "self.target, reduction='sum')", "Takes the sum for the mean."),
-        "input_weighted_in_place": (
-            "input * self.weight",
-            "input.data.mul_(self.weight)",
-            "Saves memory, and writes to what passes.",
+            "Takes the weight out of the mean, so mse_loss saves the caller's input.",
         ),
         "losses_added_up": (
             "self.loss = F.mse_loss(input * self.weight, self.target)",
             "self.loss = getattr(self, 'loss', 0) + F.mse_loss(input * self.weight, self.target)",
-            "Adds each loss to those of earlier iterations, whose graphs are used up.",
-        ),
-        "loss_without_history": (
-            "input * self.weight",
-            "input.detach() * self.weight",
-            "Takes the loss for a number that is only looked at.",
-        ),
-        "first_loss_kept": (
-            "self.loss = F.mse_loss(input * self.weight, self.target)",
-            "if not hasattr(self, 'loss'):\n            self.loss = F.mse_loss(input * self.weight, self.target)",
-            "Computes the loss once.",
+            "Adds each loss to those of earlier iterations, whose graphs are freed.",
         ),
         "shared_by_all": (
             "self.target = target.detach() * weight",
             "ContentLoss.target = target.detach() * weight",
-            "Keeps the target in the class, where the last module wins.",
-        ),
-        "target_taken_at_first_use": (
-            [
-                ("self.target = target.detach() * weight", "self.given = target.detach()"),
-                (
-                    "self.loss = F.mse_loss(input * self.weight, self.target)",
-                    "if not hasattr(self, 'target'):\n            self.target = self.given * self.weight\n"
-                    "        self.loss = F.mse_loss(input * self.weight, self.target)",
-                ),
-            ],
-            "Copies the target only when it is needed, which is too late.",
+            "Stores the target on the class, so the last module's target counts for all.",
         ),
     },
 )
 
 
 @wrong("q4")
-class OldBackward(nn.Module):
-    """Keeps the method backward, and trusts that autograd calls it; the target has a history."""
-
-    def __init__(self, target, weight):
-        super().__init__()
-        self.target, self.weight = target * weight, weight
-
-    def forward(self, input):
-        self.loss = F.mse_loss(input * self.weight, self.target)
-        return input
-
-    def backward(self, retain_graph=True):
-        self.loss.backward(retain_graph=retain_graph)
-        return self.loss
-
-
-@wrong("q4")
 class NoCopyForOne(nn.Module):
-    """Multiplies only where the weight is not 1, and relies on the product for memory of its own."""
+    """Multiplies only if the weight is not 1, and relies on the product for its own storage."""
 
     def __init__(self, target, weight):
         super().__init__()
@@ -949,16 +529,8 @@ class NoCopyForOne(nn.Module):
 
 
 equal("q4", "no_grad is put around: def __init__(self, target, weight):", why="the target is detached anyway")
-equal(
-    "q4",
-    "a statement is moved by one: super().__init__()",
-    why="a plain tensor may be set before; only parameters and modules may not",
-)
-equal(
-    "q4",
-    "a statement is moved by one: self.target = target.detach() * weight",
-    why="the two lines do not need each other",
-)
+equal("q4", "a statement is moved by one: super().__init__()", why="a plain tensor may be set before it")
+equal("q4", "a statement is moved by one: self.target = target.detach() * weight", why="the order is free")
 equal("q4", "target.detach() -> target.data", why="the product has memory of its own, so both cut alike")
 equal("q4", "target -> target.clone()", why="a copy has the same values, and detach() cuts it, too")
 equal("q4", "self.target -> self.target.detach()", why="the target has no history")
@@ -967,7 +539,7 @@ equal("q4", "input -> input.clone()", why="the task says that a copy may be retu
 
 @wrong("q4")
 class CopiesByTarget(nn.Module):
-    """Keeps its copies in the class, by the tensor; a second module of the same tensor gets the old values."""
+    """Caches copies by tensor on the class, so a second module gets old values."""
 
     copies = {}
 
@@ -999,31 +571,6 @@ def rescaled_afterwards(model, X, Y, micro):
 
 
 @accepted("q5")
-def sums_over_all(model, X, Y, micro):
-    """Adds up squares, and divides by the number of all of them, in every dtype the same."""
-    for start in range(0, len(X), micro):
-        squares = (model(X[start : start + micro]) - Y[start : start + micro]) ** 2
-        (squares.sum() / Y.numel()).backward()
-
-
-@accepted("q5")
-def scaled_afterwards(model, X, Y, micro):
-    """Adds up the gradients of sums where nothing else is, divides them, and puts them on top of the old ones."""
-    parameters = [w for w in model.parameters() if w.requires_grad]
-    old = [w.grad for w in parameters]
-    for w in parameters:
-        w.grad = None
-    for x, y in zip(X.split(micro), Y.split(micro)):
-        F.mse_loss(model(x), y, reduction="sum").backward()
-    for w, on_top in zip(parameters, old):
-        if w.grad is None:
-            w.grad = on_top
-        else:
-            w.grad.div_(Y.numel())
-            w.grad += 0 if on_top is None else on_top
-
-
-@accepted("q5")
 def asked_for(model, X, Y, micro):
     """Asks autograd for the gradients of each piece, and adds them up by hand."""
     parameters = [w for w in model.parameters() if w.requires_grad]
@@ -1041,13 +588,6 @@ def direction(model, X, Y, micro):
     for x, y in zip(X.split(micro), Y.split(micro)):
         loss = F.mse_loss(model(x), y)
         loss.backward(torch.full_like(loss, len(x) / len(X)))
-
-
-@accepted("q5")
-def one_at_a_time(model, X, Y, micro):
-    """Holds less than it might."""
-    for x, y in zip(X, Y):
-        (F.mse_loss(model(x[None]), y[None]) / len(X)).backward()
 
 
 @accepted("q5")
@@ -1102,20 +642,10 @@ def checkpointed(model, X, Y, micro):
 
 @wrong("q5")
 def number_of_steps(model, X, Y, micro):
-    """Believes that the mean of the means is the mean; the last piece is smaller."""
+    """Believes that the mean of the pieces' means is the mean, although the last piece is smaller."""
     steps = math.ceil(len(X) / micro)
     for x, y in zip(X.split(micro), Y.split(micro)):
         (F.mse_loss(model(x), y) / steps).backward()
-
-
-@wrong("q5")
-def divided_afterwards(model, X, Y, micro):
-    """Believes that .grad holds nothing but what this call brought."""
-    for x, y in zip(X.split(micro), Y.split(micro)):
-        F.mse_loss(model(x), y, reduction="sum").backward()
-    for w in model.parameters():
-        if w.grad is not None:
-            w.grad /= Y.numel()
 
 
 @wrong("q5")
@@ -1128,69 +658,14 @@ def zero_before(model, X, Y, micro):
 
 @wrong("q5")
 def one_backward(model, X, Y, micro):
-    """Believes that the pieces save memory though one backward goes through all of them."""
+    """Believes that splitting the batch saves memory, although one backward goes through all pieces."""
     loss = sum(F.mse_loss(model(x), y) * len(x) / len(X) for x, y in zip(X.split(micro), Y.split(micro)))
     loss.backward()
 
 
 @wrong("q5")
-def whole_batch(model, X, Y, micro):
-    """Ignores micro: the numbers are right."""
-    F.mse_loss(model(X), Y).backward()
-
-
-@wrong("q5")
-def losses_cut_only(model, X, Y, micro):
-    """Cuts the prediction in pieces, after one forward of all samples."""
-    for output, y in zip(model(X).split(micro), Y.split(micro)):
-        (F.mse_loss(output, y) * len(y) / len(X)).backward(retain_graph=True)
-
-
-@wrong("q5")
-def total_retained(model, X, Y, micro):
-    """Wants the loss of the batch for the log, and keeps every graph for it."""
-    total = 0
-    for x, y in zip(X.split(micro), Y.split(micro)):
-        loss = F.mse_loss(model(x), y) * (len(x) / len(X))
-        loss.backward(retain_graph=True)
-        total = total + loss
-    return total
-
-
-@wrong("q5")
-def last_graph_retained(model, X, Y, micro):
-    """Retains a graph that is replaced one step later, while the next is made."""
-    for x, y in zip(X.split(micro), Y.split(micro)):
-        loss = F.mse_loss(model(x), y) * (len(x) / len(X))
-        loss.backward(retain_graph=True)
-
-
-@wrong("q5")
-def chunks_of_the_rest(model, X, Y, micro):
-    """Cuts into len(X) // micro pieces, which share the rest and become greater than micro."""
-    number = max(1, len(X) // micro)
-    for x, y in zip(X.chunk(number), Y.chunk(number)):
-        (F.mse_loss(model(x), y) * len(x) / len(X)).backward()
-
-
-@wrong("q5")
-def rest_dropped(model, X, Y, micro):
-    """Believes that micro divides the number of samples."""
-    for step in range(max(1, len(X) // micro)):
-        x, y = X[step * micro : (step + 1) * micro], Y[step * micro : (step + 1) * micro]
-        (F.mse_loss(model(x), y) * len(x) / len(X)).backward()
-
-
-@wrong("q5")
-def outputs_forgotten(model, X, Y, micro):
-    """Believes that the mean divides by the number of samples, and not of entries."""
-    for x, y in zip(X.split(micro), Y.split(micro)):
-        (F.mse_loss(model(x), y, reduction="sum") / len(X)).backward()
-
-
-@wrong("q5")
 def two_dimensions_only(model, X, Y, micro):
-    """Knows the number of entries for a matrix of targets."""
+    """Counts the entries of the targets as if they were always a matrix."""
     outputs = Y.shape[1] if Y.dim() > 1 else 1
     for x, y in zip(X.split(micro), Y.split(micro)):
         (F.mse_loss(model(x), y, reduction="sum") / (len(X) * outputs)).backward()
@@ -1198,7 +673,7 @@ def two_dimensions_only(model, X, Y, micro):
 
 @wrong("q5")
 def shares_in_float32(model, X, Y, micro):
-    """Makes tensors of numbers that Python knows with all digits."""
+    """Stores the pieces' shares as float32 tensors."""
     shares = torch.tensor([len(x) / len(X) for x in X.split(micro)])
     for x, y, share in zip(X.split(micro), Y.split(micro), shares):
         (F.mse_loss(model(x), y) * share).backward()
@@ -1206,25 +681,15 @@ def shares_in_float32(model, X, Y, micro):
 
 @wrong("q5")
 def in_training_mode(model, X, Y, micro):
-    """Believes that whoever wants gradients has to call train()."""
+    """Believes that accumulating gradients needs train()."""
     model.train()
     for x, y in zip(X.split(micro), Y.split(micro)):
         (F.mse_loss(model(x), y) * len(x) / len(X)).backward()
 
 
 @wrong("q5")
-def in_eval_mode(model, X, Y, micro):
-    """Believes that eval() makes the pieces independent and changes nothing else, and puts the model's own flag back."""
-    training = model.training
-    model.eval()
-    for x, y in zip(X.split(micro), Y.split(micro)):
-        (F.mse_loss(model(x), y) * len(x) / len(X)).backward()
-    model.train(training)
-
-
-@wrong("q5")
 def tied_twice(model, X, Y, micro):
-    """Goes through the names of the parameters, of which a tied one has two."""
+    """Goes through parameter names, so a tied parameter counts twice."""
     named = [w for _, w in model.named_parameters(remove_duplicate=False) if w.requires_grad]
     for x, y in zip(X.split(micro), Y.split(micro)):
         loss = F.mse_loss(model(x), y) * len(x) / len(X)
@@ -1233,106 +698,18 @@ def tied_twice(model, X, Y, micro):
                 w.grad = gradient.clone() if w.grad is None else w.grad + gradient
 
 
-@wrong("q5")
-def hooks_stay(model, X, Y, micro):
-    """Lets hooks weigh the gradients, and never takes them away."""
-    share = [1.0]
-    for w in model.parameters():
-        if w.requires_grad:
-            w.register_hook(lambda gradient: gradient * share[0])
-    for x, y in zip(X.split(micro), Y.split(micro)):
-        share[0] = len(x) / len(X)
-        F.mse_loss(model(x), y).backward()
-
-
-@wrong("q5")
-def shares_remembered(model, X, Y, micro, shares=[]):
-    """Believes that a default is made anew for every call."""
-    if not shares:
-        shares.extend(len(x) / len(X) for x in X.split(micro))
-    for x, y, share in zip(X.split(micro), Y.split(micro), shares):
-        (F.mse_loss(model(x), y) * share).backward()
-
-
-@wrong("q5")
-def shuffled_in_place(model, X, Y, micro):
-    """Shuffles the caller's own batch: the mean is the same."""
-    order = torch.randperm(len(X))
-    X[:], Y[:] = X[order], Y[order]
-    for x, y in zip(X.split(micro), Y.split(micro)):
-        (F.mse_loss(model(x), y) * len(x) / len(X)).backward()
-
-
-@wrong("q5")
-def on_a_copy(model, X, Y, micro):
-    """Spares the model, whose .grad then stays empty."""
-    worker = copy.deepcopy(model)
-    for x, y in zip(X.split(micro), Y.split(micro)):
-        (F.mse_loss(worker(x), y) * len(x) / len(X)).backward()
-
-
-@wrong("q5")
-def clipped(model, X, Y, micro):
-    """Clips as the recipe does, between accumulation and step."""
-    for x, y in zip(X.split(micro), Y.split(micro)):
-        (F.mse_loss(model(x), y) * len(x) / len(X)).backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-
-
-@wrong("q5")
-def inputs_watched(model, X, Y, micro):
-    """Believes that a batch has to require grad."""
-    X.requires_grad_()
-    for x, y in zip(X.split(micro), Y.split(micro)):
-        (F.mse_loss(model(x), y) * len(x) / len(X)).backward()
-
-
-@wrong("q5")
-def saved_elsewhere(model, X, Y, micro):
-    """Moves what is saved to another place, all of it."""
-    with torch.autograd.graph.save_on_cpu():
-        loss = F.mse_loss(model(X), Y)
-    loss.backward()
-
-
 accepted_edits(
-    "q5",
-    {"entries_counted": ("len(x) / len(X)", "y.numel() / Y.numel()", "Counts entries for samples.")},
+    "q5", {"entries_counted": ("len(x) / len(X)", "y.numel() / Y.numel()", "Counts entries for samples.")}
 )
 
-wrong_edits(
-    "q5",
-    {
-        "share_of_micro": (
-            "len(x) / len(X)",
-            "micro / len(X)",
-            "Believes that every piece has micro samples.",
-        ),
-        "whole_steps": ("len(x) / len(X)", "1 / (len(X) // micro or 1)", "Counts the whole steps only."),
-        "upside_down": ("len(x) / len(X)", "len(X) / len(x)", "Divides where it should multiply."),
-        "zero_inside": (
-            "share = len(x) / len(X)",
-            "share = len(x) / len(X)\n        model.zero_grad()",
-            "Believes that every backward wants an empty .grad.",
-        ),
-    },
-)
 
-equal(
-    "q5",
-    "no_grad is put around: share = len(x) / len(X)",
-    why="a share is a number of Python's, which has no history",
-)
+equal("q5", "no_grad is put around: share = len(x) / len(X)", why="a share is a Python number")
 equal("q5", "X -> X.detach()", why="X does not require grad, as the task says")
 equal("q5", "Y -> Y.detach()", why="Y does not require grad, as the task says")
 equal("q5", "x -> x.detach()", why="x does not require grad, as X does not")
 equal("q5", "y -> y.detach()", why="y does not require grad, as Y does not")
 equal("q5", "x -> x.clone()", why="a copy has the same values, and is no larger than the micro-batch")
-equal(
-    "q5",
-    ".backward() -> .backward(retain_graph=True)",
-    why="nobody keeps the loss, so its graph is gone before the next one begins",
-)
+equal("q5", ".backward() -> .backward(retain_graph=True)", why="the next loss frees the graph of the last")
 
 
 # q6: train_task
@@ -1352,18 +729,6 @@ def none_in_a_loop(model, opt, task, x, y):
     for p in model.parameters():
         p.grad = None
     F.mse_loss(model.heads[task](model.trunk(x)), y).backward()
-    opt.step()
-
-
-@accepted("q6")
-def only_what_was_asked_for(model, opt, task, x, y):
-    """Asks for the gradients of the parts in use, and gives all others None."""
-    head = model.heads[task]
-    used = [*model.trunk.parameters(), *head.parameters()]
-    loss = F.mse_loss(head(model.trunk(x)), y)
-    grads = dict(zip(used, torch.autograd.grad(loss, used)))
-    for p in model.parameters():
-        p.grad = grads.get(p)
     opt.step()
 
 
@@ -1395,7 +760,7 @@ def cleared_after_the_backward(model, opt, task, x, y):
 
 @wrong("q6")
 def zeroed_in_place_in_tasks(model, opt, task, x, y):
-    """Believes that zero_() and None are the same."""
+    """Believes that a gradient of zeros and None are the same to an optimizer."""
     for p in model.parameters():
         if p.grad is not None:
             p.grad.zero_()
@@ -1405,7 +770,7 @@ def zeroed_in_place_in_tasks(model, opt, task, x, y):
 
 @wrong("q6")
 def frozen_for_ever(model, opt, task, x, y):
-    """Freezes the other heads and never thaws them."""
+    """Freezes the other heads and never unfreezes them."""
     for place, head in enumerate(model.heads):
         if place != task:
             head.requires_grad_(False)
@@ -1415,45 +780,8 @@ def frozen_for_ever(model, opt, task, x, y):
 
 
 @wrong("q6")
-def frozen_with_an_old_gradient(model, opt, task, x, y):
-    """Freezes the other heads for the step; the optimizer goes by .grad, not by requires_grad."""
-    for place, head in enumerate(model.heads):
-        head.requires_grad_(place == task)
-    for p in model.parameters():
-        if p.grad is not None and p.requires_grad:
-            p.grad.zero_()
-    F.mse_loss(model.heads[task](model.trunk(x)), y).backward()
-    opt.step()
-    for head in model.heads:
-        head.requires_grad_(True)
-
-
-@wrong("q6")
-def frozen_by_turns(model, opt, task, x, y):
-    """Freezes the heads of other tasks until their turn comes: at the end of a call some are frozen."""
-    for place, head in enumerate(model.heads):
-        head.requires_grad_(place == task)
-    opt.zero_grad()
-    F.mse_loss(model.heads[task](model.trunk(x)), y).backward()
-    opt.step()
-
-
-@wrong("q6")
-def put_back_afterwards(model, opt, task, x, y):
-    """Puts the values of the other heads back after the step; what opt remembers has changed."""
-    others = [p for place, head in enumerate(model.heads) if place != task for p in head.parameters()]
-    keep = [p.detach().clone() for p in others]
-    opt.zero_grad(set_to_none=False)
-    F.mse_loss(model.heads[task](model.trunk(x)), y).backward()
-    opt.step()
-    with torch.no_grad():
-        for p, value in zip(others, keep):
-            p.copy_(value)
-
-
-@wrong("q6")
 def memory_of_others_dropped(model, opt, task, x, y):
-    """Lets opt forget the other heads, so that momentum cannot move them."""
+    """Deletes the other heads' optimizer state so that momentum cannot move them."""
     for place, head in enumerate(model.heads):
         if place != task:
             for p in head.parameters():
@@ -1465,7 +793,7 @@ def memory_of_others_dropped(model, opt, task, x, y):
 
 @wrong("q6")
 def new_optimizer(model, opt, task, x, y):
-    """Makes an optimizer for the parts in use, which remembers nothing."""
+    """Creates an optimizer for the parts in use, which loses the optimizer state."""
     used = [*model.trunk.parameters(), *model.heads[task].parameters()]
     own = type(opt)(used, lr=opt.param_groups[0]["lr"], weight_decay=opt.param_groups[0]["weight_decay"])
     own.zero_grad()
@@ -1473,108 +801,27 @@ def new_optimizer(model, opt, task, x, y):
     own.step()
 
 
-@wrong("q6")
-def groups_changed(model, opt, task, x, y):
-    """Tells opt to hold the parts in use only."""
-    opt.zero_grad()
-    opt.param_groups[0]["params"] = [*model.trunk.parameters(), *model.heads[task].parameters()]
-    F.mse_loss(model.heads[task](model.trunk(x)), y).backward()
-    opt.step()
-
-
-@wrong("q6")
-def without_decay(model, opt, task, x, y):
-    """Switches momentum and decay off, so that a gradient of 0 moves nothing."""
-    for group in opt.param_groups:
-        group["weight_decay"] = 0.0
-        if "momentum" in group:
-            group["momentum"] = 0.0
-    opt.zero_grad(set_to_none=False)
-    F.mse_loss(model.heads[task](model.trunk(x)), y).backward()
-    opt.step()
-
-
 wrong_edits(
     "q6",
     {
-        "cleared_before_the_step": (
-            "opt.step()",
-            "opt.zero_grad()\n    opt.step()",
-            "Clears .grad between backward and step: nothing is learned.",
-        ),
-        "never_cleared_in_tasks": (
-            "opt.zero_grad(set_to_none=True)",
-            "pass",
-            "Lets gradients of all calls add up.",
-        ),
-        "used_parts_cleared_only": (
-            "opt.zero_grad(set_to_none=True)",
-            "model.trunk.zero_grad()\n    model.heads[task].zero_grad()",
-            "Clears what is used; the other heads keep the gradients of earlier calls.",
-        ),
-        "heads_cleared_only": (
-            "opt.zero_grad(set_to_none=True)",
-            "model.heads.zero_grad()",
-            "Forgets the trunk.",
-        ),
-        "first_head": ("model.heads[task]", "model.heads[0]", "Ignores the task."),
-        "trunk_spared": ("model.trunk(x)", "model.trunk(x).detach()", "Spares the trunk its gradient."),
-        "all_heads_touched": (
-            "y).backward()",
-            "y).add(sum(0 * p.sum() for p in model.heads.parameters())).backward()",
-            "Gives every head a gradient of 0, so that none is missing.",
-        ),
         "switched_to_train": (
             "opt.zero_grad(set_to_none=True)",
             "model.train()\n    opt.zero_grad(set_to_none=True)",
             "Believes that a step needs train().",
-        ),
-        "two_steps": ("opt.step()", "opt.step()\n    opt.step()", "Steps twice with one gradient."),
+        )
     },
 )
 
 
 @wrong("q6")
 def zeros_taken_for_none(model, opt, task, x, y):
-    """Believes that a gradient of zeros has not arrived; that of a sleeping relu has."""
+    """Takes a gradient of zeros for no gradient, although a dead relu has one."""
     opt.zero_grad(set_to_none=False)
     F.mse_loss(model.heads[task](model.trunk(x)), y).backward()
     for p in model.parameters():
         if p.grad is not None and not p.grad.any():
             p.grad = None
     opt.step()
-
-
-@wrong("q6")
-def values_and_memory_put_back(model, opt, task, x, y):
-    """Lets the other heads step with zeros, and puts their values and what opt remembers of them back."""
-    opt.zero_grad(set_to_none=False)
-    F.mse_loss(model.heads[task](model.trunk(x)), y).backward()
-    others = [p for n, head in enumerate(model.heads) if n != task for p in head.parameters()]
-    kept = [(p, p.data, opt.state.get(p)) for p in others]
-    for p, data, state in kept:
-        p.data = data.clone()
-        if state is not None:
-            opt.state[p] = copy.deepcopy(state)
-    opt.step()
-    for p, data, state in kept:
-        p.data = data
-        opt.state.pop(p, None)
-        if state is not None:
-            opt.state[p] = state
-
-
-@accepted("q6")
-def in_a_closure(model, opt, task, x, y):
-    """The optimizer calls what computes the loss, as all of torch's can."""
-
-    def closure():
-        opt.zero_grad()
-        loss = F.mse_loss(model.heads[task](model.trunk(x)), y)
-        loss.backward()
-        return loss
-
-    opt.step(closure)
 
 
 equal("q6", ".zero_grad(set_to_none=True) -> .zero_grad()", why="None is the default since torch 2.0")
@@ -1595,7 +842,7 @@ equal(
 
 @wrong("q6")
 def cleared_by_prefix(model, opt, task, x, y):
-    """Believes that only names of one head begin with heads.1; those of heads.10 do, too."""
+    """Matches names by prefix, so heads.1 also matches heads.10."""
     opt.zero_grad(set_to_none=False)
     F.mse_loss(model.heads[task](model.trunk(x)), y).backward()
     for name, p in model.named_parameters():
@@ -1654,7 +901,7 @@ def in_inference_mode(model, loader):
 
 @wrong("q7")
 def item_at_the_end(model, loader):
-    """Makes a number of the sum, when all graphs have been kept already."""
+    """Calls .item() on the sum, when all graphs have already been kept alive."""
     total = 0.0
     for x, y in loader:
         total = total + F.mse_loss(model(x), y)
@@ -1662,24 +909,8 @@ def item_at_the_end(model, loader):
 
 
 @wrong("q7")
-def list_of_losses(model, loader):
-    """Keeps the losses in a list; each holds its graph."""
-    losses = [F.mse_loss(model(x), y) for x, y in loader]
-    return torch.stack(losses).mean().item()
-
-
-@wrong("q7")
-def result_detached(model, loader):
-    """Detaches what it returns, and returns a tensor."""
-    total = 0.0
-    for x, y in loader:
-        total += F.mse_loss(model(x), y)
-    return (total / len(loader)).detach()
-
-
-@wrong("q7")
 def eval_for_no_grad(model, loader):
-    """Believes that eval() switches the recording off."""
+    """Believes that eval() turns off gradient recording."""
     model.eval()
     total = 0.0
     for x, y in loader:
@@ -1688,65 +919,8 @@ def eval_for_no_grad(model, loader):
 
 
 @wrong("q7")
-def graphs_freed_by_backward(model, loader):
-    """Calls backward to free the graphs, and fills the .grad of the model; the nodes live on in total."""
-    total = 0.0
-    for x, y in loader:
-        loss = F.mse_loss(model(x), y)
-        loss.backward()
-        total += loss
-    return total.item() / len(loader)
-
-
-@wrong("q7")
-def predictions_first(model, loader):
-    """Predicts everything, then compares."""
-    outputs = [(model(x), y) for x, y in loader]
-    return sum(F.mse_loss(out, y).item() for out, y in outputs) / len(outputs)
-
-
-@wrong("q7")
-def history_kept(model, loader, history=[]):
-    """Keeps the losses for a plot."""
-    total = 0.0
-    for x, y in loader:
-        loss = F.mse_loss(model(x), y)
-        history.append(loss)
-        total += loss.item()
-    return total / len(loader)
-
-
-@wrong("q7")
-def last_loss_on_the_model(model, loader):
-    """Leaves the last loss where it can be looked at."""
-    total = 0.0
-    for x, y in loader:
-        model.last_loss = F.mse_loss(model(x), y)
-        total += model.last_loss.item()
-    return total / len(loader)
-
-
-@wrong("q7")
-def by_samples(model, loader):
-    """Weighs each batch by its samples."""
-    total, number = 0.0, 0
-    with torch.no_grad():
-        for x, y in loader:
-            total += F.mse_loss(model(x), y).item() * len(x)
-            number += len(x)
-    return total / number
-
-
-@wrong("q7")
-def switched_off_for_good(model, loader):
-    """Switches the recording off, and not on again."""
-    torch.set_grad_enabled(False)
-    return sum(F.mse_loss(model(x), y).item() for x, y in loader) / len(loader)
-
-
-@wrong("q7")
 def switched_on_at_the_end(model, loader):
-    """Switches on at the end what may have been off before."""
+    """Turns gradient recording on at the end, although it may have been off before."""
     torch.set_grad_enabled(False)
     mean = sum(F.mse_loss(model(x), y).item() for x, y in loader) / len(loader)
     torch.set_grad_enabled(True)
@@ -1756,33 +930,6 @@ def switched_on_at_the_end(model, loader):
 wrong_edits(
     "q7",
     {
-        "recording_goes_on": (
-            [("with torch.no_grad():", "if True:"), (".item()", "")],
-            "Leaves everything to the caller, who gets a tensor.",
-        ),
-        "back_to_training": (
-            "return total",
-            "model.train()\n    return total",
-            "Puts the model into train(), in which it was not.",
-        ),
-        "frozen": (
-            "with torch.no_grad():",
-            "model.requires_grad_(False)\n    if True:",
-            "Freezes the model, so that nothing is recorded.",
-        ),
-        "sum_returned": ("total / len(loader)", "total", "Forgets to divide."),
-        "last_batch_only": ("total +=", "total =", "Keeps the last loss only."),
-        "without_the_last": (
-            "in loader:",
-            "in list(loader)[:-1] or loader:",
-            "Leaves the smaller batch out.",
-        ),
-        "tensor_returned": (".item()", "", "Returns a tensor without a history."),
-        "rounded_in_validation": (
-            "return total / len(loader)",
-            "return round(total / len(loader), 2)",
-            "Rounds for the log.",
-        ),
         "gradients_cleared": (
             "total = 0.0",
             "total = 0.0\n    model.zero_grad()",
@@ -1822,7 +969,7 @@ equal("q7", "torch.no_grad -> torch.inference_mode", why="only numbers leave the
 
 @wrong("q7")
 def batches_remembered(model, loader, known={}):
-    """Reads each loader once, and believes that nobody puts other batches into it."""
+    """Caches the batches of each loader, although they may change."""
     _, batches = known.setdefault(id(loader), (loader, list(loader)))
     with torch.no_grad():
         return sum(F.mse_loss(model(x), y).item() for x, y in batches) / len(batches)
@@ -1871,61 +1018,18 @@ def answers_when_first_needed(model, teacher, opt, inputs, micro, epochs):
     return history
 
 
-@accepted("end")
-def gradients_asked_for(model, teacher, opt, inputs, micro, epochs):
-    """Adds what autograd.grad returns for each piece, and hands the sums over."""
-    answers, history = [torch.no_grad()(teacher)(x) for x in inputs], []
-    trained = [*model.parameters()]
-    for _ in range(epochs):
-        means = []
-        for x, answer in zip(inputs, answers):
-            sums, mean = [torch.zeros_like(p) for p in trained], 0.0
-            for piece, wanted in zip(x.split(micro), answer.split(micro)):
-                loss = F.mse_loss(model(piece), wanted) * (len(piece) / len(x))
-                for found, gradient in zip(sums, torch.autograd.grad(loss, trained)):
-                    found += gradient
-                mean += loss.item()
-            for p, gradient in zip(trained, sums):
-                p.grad = gradient
-            opt.step()
-            means.append(mean)
-        history.append(math.fsum(means) / len(means))
-    return history
-
-
 wrong_edits(
     "end",
     {
         "answers_with_a_history": (
             "with torch.no_grad():\n        answers",
             "if True:\n        answers",
-            "Leaves the first bug: believes that a second backward never gets as far as the teacher.",
+            "Leaves the first bug: believes that a second backward stops before the teacher's graph.",
         ),
-        "means_of_pieces_added": (" * share", "", "Leaves the second bug: believes that means add up."),
-        "losses_added": (
-            "loss.item()",
-            "loss",
-            "Leaves the third bug: believes that a sum of losses is a number.",
-        ),
-        "only_the_answers_mended": (
-            [(" * share", ""), ("loss.item()", "loss")],
-            "Mends what stops, and leaves two bugs.",
-        ),
-        "only_the_sum_mended": (
-            [(" * share", ""), ("with torch.no_grad():\n        answers", "if True:\n        answers")],
-            "Mends the sum, and leaves two bugs.",
-        ),
-        "graph_of_the_teacher_retained": (
-            [
-                ("with torch.no_grad():\n        answers", "if True:\n        answers"),
-                ("loss.backward()", "loss.backward(retain_graph=True)"),
-            ],
-            "Does what the error's text recommends; now the teacher is taught in every epoch.",
-        ),
-        "teacher_frozen": (
-            "with torch.no_grad():\n        answers",
-            "teacher.requires_grad_(False)\n    if True:\n        answers",
-            "Freezes the teacher for good.",
+        "means_of_pieces_added": (
+            " * share",
+            "",
+            "Leaves the second bug: believes that means can be added up.",
         ),
         "gradients_of_the_teacher_cleared": (
             [
@@ -1933,102 +1037,29 @@ wrong_edits(
                 ("loss.backward()", "loss.backward(retain_graph=True)"),
                 ("    return history", "    teacher.zero_grad()\n    return history"),
             ],
-            "Retains the graph, and tidies up what has arrived at the teacher, and what was there before.",
-        ),
-        "answers_copied": (
-            "with torch.no_grad():\n        answers = [teacher(x) for",
-            "if True:\n        answers = [teacher(x).clone() for",
-            "Believes that a copy has no history.",
-        ),
-        "teacher_asked_in_every_epoch": (
-            "for x, answer in zip(inputs, answers):",
-            "for x, answer in ((x, teacher(x).detach()) for x in inputs):",
-            "Makes a new graph for each epoch, and pays for the large model each time.",
+            "Clears the teacher's gradients after the training, also those from before.",
         ),
         "teacher_set_to_eval": (
             "history = []",
             "history = []\n    teacher.eval()",
-            "Believes that a teacher has to be in eval mode, whatever the caller has chosen.",
+            "Believes that a teacher must be in eval mode, whatever mode the caller chose.",
         ),
         "model_set_to_train": (
             "history = []",
             "history = []\n    model.train()",
-            "Believes that a training needs model.train(), whatever the caller has chosen.",
-        ),
-        "share_of_a_full_piece": (
-            "len(piece) / len(x)",
-            "micro / len(x)",
-            "Believes that every piece has micro samples.",
-        ),
-        "divided_by_the_number_of_pieces": (
-            "len(piece) / len(x)",
-            "1 / len(x.split(micro))",
-            "Believes that the mean of the means is the mean.",
-        ),
-        "share_in_the_report_only": (
-            [(" * share", ""), ("loss.item()", "loss.item() * share")],
-            "Mends the number that is looked at, and not the gradient.",
-        ),
-        "sum_detached_only": ("loss.item()", "loss.detach()", "Keeps no graph, and returns tensors."),
-        "kept_in_a_list": (
-            [
-                ("total = 0.0", "total = []"),
-                ("total += loss.item()", "total.append(loss)"),
-                ("total / len(inputs)", "sum(total).item() / len(inputs)"),
-            ],
-            "Turns the losses into a number at the end of the epoch; until then the list holds every graph.",
-        ),
-        "one_backward_for_a_batch": (
-            [
-                ("opt.zero_grad()", "opt.zero_grad()\n            whole = 0.0"),
-                (
-                    "                loss.backward()\n                total += loss.item()",
-                    "                whole += loss",
-                ),
-                (
-                    "            opt.step()",
-                    "            whole.backward()\n            total += whole.item()\n            opt.step()",
-                ),
-            ],
-            "Adds the pieces up and goes back once: all of them wait in memory.",
+            "Believes that training needs model.train(), whatever mode the caller chose.",
         ),
         "whole_batch_at_once": (
             "zip(x.split(micro), answer.split(micro))",
             "[(x, answer)]",
-            "Needs no shares, as it needs all the memory.",
+            "Trains on the whole batch at once, which needs all of its memory.",
         ),
         "cleared_after_the_step": (
             [
                 ("            opt.zero_grad()\n", ""),
                 ("            opt.step()", "            opt.step()\n            opt.zero_grad()"),
             ],
-            "Clears too late for what stood in .grad before.",
-        ),
-        "cleared_for_each_piece": (
-            "share = len(piece)",
-            "opt.zero_grad()\n                share = len(piece)",
-            "Clears before each backward, as the tutorials do; only the last piece arrives.",
-        ),
-        "step_for_each_piece": (
-            [
-                ("            opt.step()\n", ""),
-                ("total += loss.item()", "total += loss.item()\n                opt.step()"),
-            ],
-            "Steps as soon as there is a gradient.",
-        ),
-        "batches_weighted_by_size": (
-            [
-                ("total += loss.item()", "total += loss.item() * len(x)"),
-                ("total / len(inputs)", "total / sum(len(x) for x in inputs)"),
-            ],
-            "Takes the mean over the samples.",
-        ),
-        "history_never_begun_anew": (
-            [
-                ("        total = 0.0\n", ""),
-                ("history = []", "history, total = [], 0.0"),
-            ],
-            "Reports what all epochs so far add up to.",
+            "Clears .grad after each step only, so a gradient from before the call counts.",
         ),
     },
 )
@@ -2042,9 +1073,7 @@ equal(
 )
 equal("end", "no_grad is put around: total += loss.item()", why="only numbers are added")
 equal("end", "total += loss.item() -> total = total + loss.item()", why="a float is added either way")
-equal(
-    "end", "a statement is moved by one: loss.backward()", why="item() reads the loss, and backward leaves it"
-)
+equal("end", "a statement is moved by one: loss.backward()", why="backward doesn't change the loss")
 equal(
     "end",
     "x -> x.detach()",
@@ -2056,16 +1085,8 @@ equal(
 )
 equal("end", "x -> x.clone()", "piece -> piece.clone()", why="a copy has the same values")
 equal("end", "loss -> loss.clone()", why="the clone has the gradient of the loss")
-equal(
-    "end",
-    ".zero_grad() -> .zero_grad(set_to_none=False)",
-    why="all parameters take part, so each gets a gradient after the zeros",
-)
-equal(
-    "end",
-    ".backward() -> .backward(retain_graph=True)",
-    why="the graph goes when the name loss moves on, with all that it has saved",
-)
+equal("end", ".zero_grad() -> .zero_grad(set_to_none=False)", why="every parameter gets a gradient")
+equal("end", ".backward() -> .backward(retain_graph=True)", why="the next loss frees the graph of the last")
 
 
 _KEPT = []
@@ -2073,7 +1094,7 @@ _KEPT = []
 
 @wrong("q1")
 def result_of_the_trunk_kept(trunk, x):
-    """Keeps `t` in memory, detached from its graph."""
+    """Keeps a detached copy of t in memory."""
     t = trunk(x)
     d, e = t.mean(), t.sum()
     (d + e).backward()

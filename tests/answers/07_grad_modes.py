@@ -71,7 +71,7 @@ def flags_put_back(backbone, prompt, x, y, lr):
 
 @wrong("q1")
 def features_detached(backbone, prompt, x, y, lr):
-    """Detaches the output because the backbone is frozen, and with it the prompt."""
+    """Detaches the output because the backbone is frozen, which also disconnects the prompt."""
     F.mse_loss(backbone(x + prompt).detach(), y).backward()
     with torch.no_grad():
         prompt -= lr * prompt.grad
@@ -98,20 +98,8 @@ def a_copy_is_asked(backbone, prompt, x, y, lr):
 
 
 @wrong("q1")
-def references_kept(backbone, prompt, x, y, lr):
-    """Believes that a name keeps what a gradient was, though backward adds to it in place."""
-    kept = [parameter.grad for parameter in backbone.parameters()]
-    F.mse_loss(backbone(x + prompt), y).backward()
-    for parameter, gradient in zip(backbone.parameters(), kept):
-        parameter.grad = gradient
-    with torch.no_grad():
-        prompt -= lr * prompt.grad
-    prompt.grad = None
-
-
-@wrong("q1")
 def frozen_by_eval(backbone, prompt, x, y, lr):
-    """Believes that eval() freezes."""
+    """Believes that eval() freezes parameters."""
     backbone.eval()
     F.mse_loss(backbone(x + prompt), y).backward()
     with torch.no_grad():
@@ -120,18 +108,8 @@ def frozen_by_eval(backbone, prompt, x, y, lr):
 
 
 @wrong("q1")
-def in_inference_mode(backbone, prompt, x, y, lr):
-    """Believes that inference_mode() is a way to freeze."""
-    with torch.inference_mode():
-        out = backbone(x + prompt)
-    F.mse_loss(out, y).backward()
-    with torch.no_grad():
-        prompt -= lr * prompt.grad
-
-
-@wrong("q1")
 def trains_everything(backbone, prompt, x, y, lr):
-    """One optimizer for everything."""
+    """Gives the optimizer all parameters, although only the prompt is to be trained."""
     optimizer = torch.optim.SGD([prompt, *backbone.parameters()], lr)
     optimizer.zero_grad()
     F.mse_loss(backbone(x + prompt), y).backward()
@@ -139,18 +117,8 @@ def trains_everything(backbone, prompt, x, y, lr):
 
 
 @wrong("q1")
-def frozen_by_an_attribute(backbone, prompt, x, y, lr):
-    """Believes that a module has a switch called requires_grad."""
-    backbone.requires_grad = False
-    F.mse_loss(backbone(x + prompt), y).backward()
-    with torch.no_grad():
-        prompt -= lr * prompt.grad
-    prompt.grad = None
-
-
-@wrong("q1")
 def gradients_cleared_afterwards(backbone, prompt, x, y, lr):
-    """Clears what the backbone has collected, and what it had before."""
+    """Clears the backbone's gradients, also those from before."""
     F.mse_loss(backbone(x + prompt), y).backward()
     with torch.no_grad():
         prompt -= lr * prompt.grad
@@ -160,7 +128,7 @@ def gradients_cleared_afterwards(backbone, prompt, x, y, lr):
 
 @wrong("q1")
 def thaws_all_at_the_end(backbone, prompt, x, y, lr):
-    """Believes that everything was trainable before."""
+    """Believes that every parameter was trainable before, and unfreezes all."""
     backbone.requires_grad_(False)
     F.mse_loss(backbone(x + prompt), y).backward()
     with torch.no_grad():
@@ -175,27 +143,12 @@ wrong_edits(
         "gradients_add_up": (
             "prompt.grad = None",
             "pass",
-            "Forgets that gradients add up from call to call.",
-        ),
-        "moved_to_other_memory": (
-            "with torch.no_grad():\n        prompt -= lr * prompt.grad",
-            "prompt.data = prompt.data - lr * prompt.grad",
-            "Believes that an assignment to .data writes in place.",
-        ),
-        "a_new_prompt": (
-            "with torch.no_grad():\n        prompt -= lr * prompt.grad\n    prompt.grad = None",
-            "prompt = (prompt - lr * prompt.grad).detach().requires_grad_()",
-            "Believes that the caller sees which tensor a name stands for.",
+            "Forgets that gradients accumulate from call to call.",
         ),
         "gradient_clipped": (
             "prompt.grad\n",
             "prompt.grad.clamp(-1, 1)\n",
-            "Adds a safety that nobody asked for.",
-        ),
-        "summed_loss": (
-            "F.mse_loss(backbone(x + prompt), y)",
-            'F.mse_loss(backbone(x + prompt), y, reduction="sum")',
-            "Sums instead of taking the mean.",
+            "Clips the gradient, which the task doesn't ask for.",
         ),
     },
     of="backbone_frozen_by_a_flag",
@@ -219,15 +172,6 @@ def cloned_outside(backbone, xs):
 
 
 @accepted("q2")
-def cloned_in_a_nested_block(backbone, xs):
-    """inference_mode(False) inside the block makes ordinary tensors."""
-    with torch.inference_mode():
-        marked = [backbone(x) for x in xs]
-        with torch.inference_mode(False):
-            return [feature.clone() for feature in marked]
-
-
-@accepted("q2")
 @torch.no_grad()
 def by_a_no_grad_decorator(backbone, xs):
     """The decorator holds for the whole call."""
@@ -235,17 +179,6 @@ def by_a_no_grad_decorator(backbone, xs):
     for x in xs:
         features.append(backbone(x))
     return features
-
-
-@accepted("q2")
-def switched_and_put_back(backbone, xs):
-    """Sets the mode and puts back what it was."""
-    was = torch.is_grad_enabled()
-    torch.set_grad_enabled(False)
-    try:
-        return list(map(backbone, xs))
-    finally:
-        torch.set_grad_enabled(was)
 
 
 @accepted("q2")
@@ -259,83 +192,16 @@ def with_buffers_put_back(backbone, xs):
     return features
 
 
-@accepted("q2")
-def a_copy_gives_features(backbone, xs):
-    """A copy of the backbone is asked."""
-    twin = copy.deepcopy(backbone)
-    return [twin(x).detach().clone() for x in xs]
-
-
-@accepted("q2")
-def through_data(backbone, xs):
-    """.data of a result that nobody else holds."""
-    return [backbone(x).data for x in xs]
-
-
 @wrong("q2")
 def cloned_inside(backbone, xs):
-    """Clones inside the block, where clones are inference tensors, too."""
+    """Clones inside the inference_mode block, where clones are inference tensors, too."""
     with torch.inference_mode():
         return [backbone(x).clone() for x in xs]
 
 
 @wrong("q2")
-def detached_after(backbone, xs):
-    """Believes that detach() takes the mark away."""
-    with torch.inference_mode():
-        marked = [backbone(x) for x in xs]
-    return [feature.detach() for feature in marked]
-
-
-@wrong("q2")
-def requires_grad_asked_for(backbone, xs):
-    """Believes that requires_grad_() makes an inference tensor trainable."""
-    with torch.inference_mode():
-        marked = [backbone(x) for x in xs]
-    return [feature.requires_grad_() for feature in marked]
-
-
-@wrong("q2")
-def attached(backbone, xs):
-    """Uses no switch at all: the cache keeps the graphs."""
-    return [backbone(x) for x in xs]
-
-
-@wrong("q2")
-def features_that_require_grad(backbone, xs):
-    """Believes that the head can learn only from what requires grad."""
-    with torch.no_grad():
-        features = [backbone(x) for x in xs]
-    return [feature.requires_grad_() for feature in features]
-
-
-@wrong("q2")
-def backbone_left_frozen(backbone, xs):
-    """Freezes the backbone and leaves it frozen."""
-    backbone.requires_grad_(False)
-    return [backbone(x) for x in xs]
-
-
-@wrong("q2")
-def backbone_put_into_eval(backbone, xs):
-    """Believes that train() at the end brings back all modes."""
-    backbone.eval()
-    with torch.no_grad():
-        features = [backbone(x) for x in xs]
-    backbone.train()
-    return features
-
-
-@wrong("q2")
-def gradients_left_off(backbone, xs):
-    """Switches gradients off for the rest of the program."""
-    torch.set_grad_enabled(False)
-    return [backbone(x) for x in xs]
-
-
-@wrong("q2")
 def gradients_left_on(backbone, xs):
-    """Believes that gradients are recorded before every call."""
+    """Turns gradient recording on at the end, although it may have been off before."""
     torch.set_grad_enabled(False)
     features = [backbone(x) for x in xs]
     torch.set_grad_enabled(True)
@@ -344,32 +210,21 @@ def gradients_left_on(backbone, xs):
 
 @wrong("q2")
 def through_lists(backbone, xs):
-    """Goes through Python numbers, and loses the dtype."""
+    """Converts the features to Python numbers, which have no dtype."""
     with torch.no_grad():
         return [torch.tensor(backbone(x).tolist()) for x in xs]
 
 
 @wrong("q2")
-def remembered_from_call_to_call(backbone, xs):
-    """Takes "cache" for a cache that outlives the call."""
-    known = backbone.__dict__.setdefault("known", {})
-    with torch.no_grad():
-        for x in xs:
-            if id(x) not in known:
-                known[id(x)] = backbone(x)
-    return [known[id(x)] for x in xs]
-
-
-@wrong("q2")
 def each_input_once(backbone, xs):
-    """Believes that nothing stands in the list twice."""
+    """Believes that no tensor is listed twice."""
     with torch.no_grad():
         return list({id(x): backbone(x) for x in xs}.values())
 
 
 @wrong("q2")
 def with_the_dtype_of_the_first(backbone, xs):
-    """Believes that there is always a first tensor."""
+    """Believes that the list is never empty."""
     dtype = xs[0].dtype
     with torch.no_grad():
         return [backbone(x.to(dtype)) for x in xs]
@@ -385,15 +240,8 @@ def in_a_single_batch(backbone, xs):
 
 
 @wrong("q2")
-def in_the_dtype_of_the_data(backbone, xs):
-    """Believes that a backbone gives the dtype that it takes."""
-    with torch.no_grad():
-        return [backbone(x).to(x.dtype) for x in xs]
-
-
-@wrong("q2")
 def known_by_a_sample(backbone, xs, cache={}):
-    """Asks anew only where the first number of the first weight or buffer has moved."""
+    """Caches the features and checks only the first number of the first weight or buffer."""
     first = next(iter(backbone.parameters())).flatten()[0].item()
     buffer = next((b.flatten()[0].item() for b in backbone.buffers() if b is not None), None)
     features = []
@@ -486,7 +334,7 @@ def no_grad_only(model, batches):
 
 @wrong("q3")
 def always_back_to_train(model, batches):
-    """Believes that every model was in train() mode."""
+    """Believes that every model was in train mode."""
     model.eval()
     try:
         with torch.no_grad():
@@ -496,30 +344,8 @@ def always_back_to_train(model, batches):
 
 
 @wrong("q3")
-def restored_on_success_only(model, batches):
-    """Forgets that an error skips the lines behind it."""
-    was = model.training
-    model.eval()
-    with torch.no_grad():
-        losses = [F.mse_loss(model(x), y).item() for x, y in batches]
-    model.train(was)
-    return sum(losses) / len(losses)
-
-
-@wrong("q3")
-def parameters_frozen(model, batches):
-    """Takes requires_grad_(False) for no_grad(), and never undoes it."""
-    was = model.training
-    model.eval().requires_grad_(False)
-    try:
-        return sum(F.mse_loss(model(x), y).item() for x, y in batches) / len(batches)
-    finally:
-        model.train(was)
-
-
-@wrong("q3")
 def errors_swallowed(model, batches):
-    """Skips what raises, so that the caller never hears of it."""
+    """Catches every error, so the caller never learns of it."""
     was, losses = model.training, []
     model.eval()
     with torch.no_grad():
@@ -534,7 +360,7 @@ def errors_swallowed(model, batches):
 
 @wrong("q3")
 def gradients_switched_on_at_the_end(model, batches):
-    """Believes that gradients are recorded before every call."""
+    """Turns gradient recording on at the end, although it may have been off before."""
     was = model.training
     model.eval()
     torch.set_grad_enabled(False)
@@ -547,7 +373,7 @@ def gradients_switched_on_at_the_end(model, batches):
 
 @wrong("q3")
 def gradients_cleared(model, batches):
-    """Clears the gradients, to be sure."""
+    """Clears the model's gradients."""
     was = model.training
     model.eval()
     try:
@@ -561,37 +387,18 @@ def gradients_cleared(model, batches):
 wrong_edits(
     "q3",
     {
-        "eval_only": (
-            "torch.no_grad()",
-            "contextlib.nullcontext()",
-            "Believes that eval() stops the recording.",
-        ),
-        "every_sample_counts_the_same": (
-            "return sum(losses) / len(losses)",
-            "rows = [len(y) for _, y in batches]\n"
-            "    return sum(loss * n for loss, n in zip(losses, rows)) / sum(rows)",
-            "Takes the mean over samples for the mean over batches.",
-        ),
-        "summed": (" / len(losses)", "", "Returns the sum."),
-        "left_in_eval": ("model.train(was)", "pass", "Forgets that eval() stays."),
-        "rounded": (
-            "return sum(losses) / len(losses)",
-            "return round(sum(losses) / len(losses), 4)",
-            "Rounds for the reader.",
-        ),
-        "the_last_loss": ("sum(losses) / len(losses)", "losses[-1]", "Returns the last loss."),
         "a_tensor": (
             "[F.mse_loss(model(x), y).item() for x, y in batches]",
             "[F.mse_loss(model(x), y) for x, y in batches]",
-            "Returns a tensor.",
-        ),
+            "Returns a tensor instead of a number.",
+        )
     },
 )
 
 
 @wrong("q3")
 def only_children_in_eval(model, batches):
-    """Believes that a model is the sum of its children, and never asks for its own mode."""
+    """Changes the mode of the children and forgets that of the model itself."""
     modes = [(module, module.training) for module in model.modules()]
     try:
         for child in model.children():
@@ -606,7 +413,7 @@ def only_children_in_eval(model, batches):
 
 @wrong("q3")
 def frozen_for_the_moment(model, batches):
-    """Believes that nothing is recorded where no parameter requires grad."""
+    """Believes that nothing is recorded if no parameter requires grad."""
     was = model.training
     flags = [(p, p.requires_grad) for p in model.parameters()]
     model.eval()
@@ -622,7 +429,7 @@ def frozen_for_the_moment(model, batches):
 
 @wrong("q3")
 def put_back_after_exceptions(model, batches):
-    """Believes that whatever stops a program is an Exception."""
+    """Restores the mode after an Exception only; KeyboardInterrupt is none."""
     was = model.training
     model.eval()
     try:
@@ -659,17 +466,6 @@ def with_the_options_of_the_first_group(layer, opt, lr):
 
 
 @accepted("q4")
-def by_trial(layer, opt, lr):
-    """Lets the optimizer refuse what it holds."""
-    for p in layer.parameters():
-        p.requires_grad_(True)
-        try:
-            opt.add_param_group({"params": [p], "lr": lr})
-        except ValueError:
-            pass
-
-
-@accepted("q4")
 def tensors_in_a_set(layer, opt, lr):
     """Tensors are hashed by identity, so a set compares objects."""
     new = set(layer.parameters()).difference(*(group["params"] for group in opt.param_groups))
@@ -678,19 +474,9 @@ def tensors_in_a_set(layer, opt, lr):
     layer.requires_grad_(True)
 
 
-@accepted("q4")
-def group_appended_by_hand(layer, opt, lr):
-    """Writes the group into the list itself, and returns the optimizer."""
-    layer.requires_grad_(True)
-    held = {id(p) for group in opt.param_groups for p in group["params"]}
-    new = [p for p in layer.parameters() if id(p) not in held]
-    opt.param_groups += [{**opt.defaults, "params": new, "lr": lr}] if new else []
-    return opt
-
-
 @wrong("q4")
 def flag_of_the_module(layer, opt, lr):
-    """Believes that a module has a switch called requires_grad."""
+    """Believes that a module has an attribute requires_grad."""
     layer.requires_grad = True
     held = {id(p) for group in opt.param_groups for p in group["params"]}
     opt.add_param_group({"params": [p for p in layer.parameters() if id(p) not in held], "lr": lr})
@@ -698,7 +484,7 @@ def flag_of_the_module(layer, opt, lr):
 
 @wrong("q4")
 def optimizer_built_anew(layer, opt, lr):
-    """Builds the optimizer anew in its place: what it remembered is lost."""
+    """Creates a new optimizer, which loses the optimizer state."""
     layer.requires_grad_(True)
     held = [p for group in opt.param_groups for p in group["params"]]
     new = [p for p in layer.parameters() if all(p is not other for other in held)]
@@ -708,89 +494,28 @@ def optimizer_built_anew(layer, opt, lr):
     opt.__init__([{"params": held}, {"params": new, "lr": lr}], **options)
 
 
-@wrong("q4")
-def weights_only(layer, opt, lr):
-    """Forgets the biases."""
-    layer.requires_grad_(True)
-    held = {id(p) for group in opt.param_groups for p in group["params"]}
-    new = [p for name, p in layer.named_parameters() if name.endswith("weight") and id(p) not in held]
-    if new:
-        opt.add_param_group({"params": new, "lr": lr})
-
-
-@wrong("q4")
-def copies_added(layer, opt, lr):
-    """Gives copies to the optimizer, which moves ghosts."""
-    layer.requires_grad_(True)
-    held = {id(p) for group in opt.param_groups for p in group["params"]}
-    new = [p.detach().clone().requires_grad_() for p in layer.parameters() if id(p) not in held]
-    opt.add_param_group({"params": new, "lr": lr})
-
-
-@wrong("q4")
-def another_optimizer(layer, opt, lr):
-    """Makes an optimizer of its own, which nobody asks for a step."""
-    layer.requires_grad_(True)
-    opt = torch.optim.SGD(layer.parameters(), lr=lr)
-
-
 wrong_edits(
     "q4",
     {
         "everything_added": (
             "[p for p in layer.parameters() if id(p) not in held]",
             "list(layer.parameters())",
-            "Believes that the optimizer takes a parameter twice.",
-        ),
-        "the_direct_ones": (
-            "layer.parameters() if",
-            "layer.parameters(recurse=False) if",
-            "Forgets the submodules.",
-        ),
-        "without_a_rate": (
-            '{"params": new, "lr": lr}',
-            '{"params": new}',
-            "Forgets lr, so the default holds.",
-        ),
-        "into_the_first_group": (
-            'opt.add_param_group({"params": new, "lr": lr})',
-            'opt.param_groups[0]["params"].extend(new)',
-            "Puts the parameters where another learning rate holds.",
-        ),
-        "rate_for_all": (
-            "if new:",
-            'for group in opt.param_groups:\n        group["lr"] = lr\n    if new:',
-            "Sets the learning rate of all groups.",
-        ),
-        "still_frozen": (
-            "layer.requires_grad_(True)",
-            "pass",
-            "Believes that the optimizer thaws what it is given.",
-        ),
-        "memory_cleared": (
-            "if new:",
-            "opt.state.clear()\n    if new:",
-            "Believes that old momentum has to go when a layer is added.",
-        ),
-        "gradients_of_others_cleared": (
-            "if new:",
-            "opt.zero_grad()\n    if new:",
-            "Clears gradients that the next step might still use.",
+            "Believes that an optimizer accepts a parameter twice.",
         ),
         "gradients_of_the_layer_cleared": (
             "if new:",
             "layer.zero_grad()\n    if new:",
-            "Clears gradients of the layer as if it had been frozen as a whole.",
+            "Clears the layer's gradients, as if all of it had been frozen.",
         ),
         "put_into_train": (
             "layer.requires_grad_(True)",
             "layer.requires_grad_(True).train()",
-            "Believes that train() belongs to thawing.",
+            "Believes that unfreezing includes train().",
         ),
         "options_of_its_own": (
             '"lr": lr}',
             '"lr": lr, "weight_decay": 0.0}',
-            "Gives options of its own to the new group.",
+            "Gives the new parameter group options of its own.",
         ),
     },
 )
@@ -798,7 +523,7 @@ wrong_edits(
 
 @wrong("q4")
 def compared_by_values(layer, opt, lr):
-    """Believes that two parameters of the same values are the same parameter."""
+    """Believes that two parameters with equal values are the same parameter."""
     layer.requires_grad_(True)
     held = [p for group in opt.param_groups for p in group["params"]]
     new = [p for p in layer.parameters() if not any(torch.equal(p, other) for other in held)]
@@ -845,34 +570,8 @@ def folded_by_reduce(blocks, x):
 
 
 @wrong("q5")
-def plain(blocks, x):
-    """No checkpoint at all."""
-    for block in blocks:
-        x = block(x)
-    return x
-
-
-@wrong("q5")
-def nothing_recorded(blocks, x):
-    """Takes no_grad() for a way to save memory in training."""
-    with torch.no_grad():
-        for block in blocks:
-            x = block(x)
-    return x
-
-
-@wrong("q5")
-def input_switched_on(blocks, x):
-    """Switches requires_grad of the caller's x on."""
-    x = x.requires_grad_()
-    for block in blocks:
-        x = checkpoint(block, x, use_reentrant=True)
-    return x
-
-
-@wrong("q5")
 def a_clone_that_requires_grad(blocks, x):
-    """Cuts the path to what made x."""
+    """Detaches x before the first block, so no gradient reaches what made x."""
     x = x.detach().clone().requires_grad_()
     for block in blocks:
         x = checkpoint(block, x, use_reentrant=True)
@@ -881,26 +580,10 @@ def a_clone_that_requires_grad(blocks, x):
 
 @wrong("q5")
 def an_input_that_requires_grad(blocks, x):
-    """Believes that an idle input which requires grad helps a block that is frozen as a whole."""
+    """Believes that an extra input that requires grad helps a frozen block."""
     idle = torch.zeros(1, requires_grad=True)
     for block in blocks:
         x = checkpoint(lambda _, t, block=block: block(t), idle, x, use_reentrant=True)
-    return x
-
-
-@wrong("q5")
-def every_second_block(blocks, x):
-    """Believes that half of the blocks is enough."""
-    for number, block in enumerate(blocks):
-        x = checkpoint(block, x, use_reentrant=False) if number % 2 else block(x)
-    return x
-
-
-@wrong("q5")
-def bound_late(blocks, x):
-    """Believes that a function remembers what a name stood for when it was made."""
-    for block in blocks:
-        x = checkpoint(lambda t: block(t), x, use_reentrant=False)
     return x
 
 
@@ -910,32 +593,21 @@ wrong_edits(
         "another_mask": (
             "use_reentrant=False",
             "use_reentrant=False, preserve_rng_state=False",
-            "Lets dropout draw another mask in backward.",
+            "Lets dropout draw another mask in the recomputation.",
         ),
-        "first_block_only": (
-            "for block in blocks:\n        x = checkpoint(block, x, use_reentrant=False)",
-            "x = checkpoint(blocks[0], x, use_reentrant=False)\n    for block in list(blocks)[1:]:\n        x = block(x)",
-            "Believes that a checkpoint at the start is enough.",
-        ),
-        "last_block_left_out": ("in blocks:", "in list(blocks)[:-1]:", "Leaves the last block out."),
         "blocks_in_train": (
             "x = checkpoint(",
             "block.train()\n        x = checkpoint(",
             "Believes that a checkpoint needs train().",
         ),
-        "blocks_in_eval": (
-            "x = checkpoint(",
-            "block.eval()\n        x = checkpoint(",
-            "Switches dropout off, so that both runs are alike.",
-        ),
-        "detached_between": ("(block, x,", "(block, x.detach(),", "Cuts between the blocks."),
+        "detached_between": ("(block, x,", "(block, x.detach(),", "Detaches between the blocks."),
     },
 )
 
 
 @wrong("q5")
 def blocks_in_train_only(blocks, x):
-    """Believes that a block in eval() mode saves nothing."""
+    """Believes that a block in eval mode saves nothing."""
     for block in blocks:
         x = checkpoint(block, x, use_reentrant=False) if block.training else block(x)
     return x
@@ -943,7 +615,7 @@ def blocks_in_train_only(blocks, x):
 
 @wrong("q5")
 def in_segments(blocks, x):
-    """Believes that a sequence of checkpoints has one for each segment; the last has none."""
+    """Uses checkpoint_sequential, which doesn't checkpoint the last segment."""
     return checkpoint_sequential(nn.Sequential(*blocks), len(blocks), x, use_reentrant=False)
 
 
@@ -1002,51 +674,18 @@ def a_second_optimizer(backbone, head, train, held_out, epochs, lr):
     return history
 
 
-@accepted("end")
-def two_loops(backbone, head, train, held_out, epochs, lr):
-    """Each stage is a loop of its own; detached features; the mode is put back by finally."""
-    model = nn.Sequential(backbone, head)
-    opt = torch.optim.SGD(head.parameters(), lr=lr, momentum=0.9)
-
-    @torch.no_grad()
-    def measure():
-        model.eval()
-        try:
-            return sum(F.mse_loss(model(x), y).item() for x, y in held_out) / len(held_out)
-        finally:
-            model.train()
-
-    def epoch(function, inputs):
-        for x, (_, y) in zip(inputs, train):
-            opt.zero_grad()
-            F.mse_loss(function(x), y).backward()
-            opt.step()
-        return measure()
-
-    features = [backbone(x).detach() for x, _ in train]
-    history = [epoch(head, features) for _ in range(epochs)]
-    for parameter in backbone.parameters():
-        opt.add_param_group({"params": [parameter], "lr": lr / 10})
-    return history + [epoch(model, [x for x, _ in train]) for _ in range(epochs)]
-
-
 wrong_edits(
     "end",
     {
         "backbone_left_in_eval": (
             "model.train()",
             "head.train()",
-            "Believes that the mode of a backbone without dropout does not matter.",
+            "Believes that the mode of a backbone without dropout doesn't matter.",
         ),
         "features_still_marked": (
             "features = [backbone(x) for x, _ in train]",
             "with torch.inference_mode():\n            features = [backbone(x) for x, _ in train]",
-            "Leaves the first bug in.",
-        ),
-        "features_cloned_inside": (
-            "features = [backbone(x) for x, _ in train]",
-            "with torch.inference_mode():\n            features = [backbone(x).clone() for x, _ in train]",
-            "Clones inside the block, where clones are inference tensors, too.",
+            "Leaves the first bug: trains the head on inference tensors.",
         ),
         "recording_left_off": (
             [
@@ -1056,61 +695,37 @@ wrong_edits(
                     "torch.set_grad_enabled(False)\n        if True:\n            losses",
                 ),
             ],
-            "Switches recording on where it is needed, and not in the end.",
+            "Turns gradient recording off at the end of the evaluation and not on again.",
         ),
-        "evaluation_stays": ("model.train()", "pass", "Leaves the second bug in."),
-        "train_mode_once": (
+        "evaluation_stays": (
             "model.train()",
-            "if epoch == epochs:\n            model.train()",
-            "Believes that train() is needed once a stage.",
-        ),
-        "no_evaluation_mode": (
-            "model.eval()",
             "pass",
-            "Takes eval() away instead of switching back: the loss is measured with dropout.",
+            "Leaves the second bug: stays in eval mode after the evaluation.",
         ),
         "backbone_not_held": (
             'opt.add_param_group({"params": list(backbone.parameters()), "lr": lr / 10})',
             "pass",
-            "Leaves the third bug in.",
+            "Leaves the third bug: unfreezes parameters that the optimizer doesn't hold.",
         ),
-        "two_bugs_left": (
-            [
-                ('opt.add_param_group({"params": list(backbone.parameters()), "lr": lr / 10})', "pass"),
-                ("model.train()", "pass"),
-            ],
-            "Leaves the second and the third bug in.",
-        ),
-        "momentum_lost": (
-            'opt.add_param_group({"params": list(backbone.parameters()), "lr": lr / 10})',
-            'opt = torch.optim.SGD([{"params": head.parameters()},'
-            ' {"params": backbone.parameters(), "lr": lr / 10}], lr=lr, momentum=0.9)',
-            "Makes a new optimizer for both: what the head's remembered is lost.",
-        ),
-        "the_rate_of_the_head": (', "lr": lr / 10}', "}", "Gives the backbone no rate of its own."),
         "never_frozen": (
             [
                 ("backbone.requires_grad_(False)", "pass"),
                 ("[backbone(x) for x, _ in train]", "[torch.enable_grad()(backbone)(x) for x, _ in train]"),
                 ("backward()", "backward(retain_graph=True)"),
             ],
-            "Keeps the graphs of the features, and hides the error of the second backward with retain_graph.",
+            "Keeps the features' graphs and silences the second backward's error with retain_graph.",
         ),
         "no_features": (
             "head(feature) if epoch < epochs else model(x)",
             "model(x)",
-            "Repairs the first bug by asking the backbone in every epoch.",
+            "Fixes the first bug by calling the backbone in every epoch.",
         ),
     },
 )
 
 equal("q3", "no_grad is put around: the function", why="nothing of the call is meant to be recorded")
 equal("q3", "a statement is moved into a block: model.eval()", why="it is still called before the model")
-equal(
-    "q3",
-    "a statement is moved into a block: return sum(losses) / len(losses)",
-    why="finally runs after a return, too",
-)
+equal("q3", "a statement is moved into a block: return sum(losses) / len(losses)", why="finally runs anyway")
 equal("q3", "torch.no_grad -> torch.inference_mode", why="only numbers leave the block")
 equal("q3", "x -> x.clone()", why="a copy has the same values")
 equal(
@@ -1125,26 +740,13 @@ equal(
     why="the graph goes with the loss when the function returns",
 )
 equal("q1", "loss -> loss.clone()", why="the clone has the gradient of the loss")
-equal(
-    "q1",
-    "prompt -= lr * gradient -> prompt.sub_(lr * gradient)",
-    why="the method is what the statement calls",
-)
+equal("q1", "prompt -= lr * gradient -> prompt.sub_(lr * gradient)", why="the statement calls the method")
 equal("q1", "lr * gradient -> (lr * gradient).detach()", why="nothing is recorded under no_grad")
 equal("q1", "x -> x.detach()", "y -> y.detach()", why="x and y are plain data")
 equal("q1", "torch.no_grad -> torch.inference_mode", why="prompt is ordinary, and a write does not mark it")
 equal("q4", "no_grad is put around: the function", why="nothing of the call is recorded")
-equal(
-    "q4",
-    "a statement is moved by one: layer.requires_grad_(True)",
-    why="who is held does not depend on the flag",
-)
-equal(
-    "q4",
-    "with, try or if is taken away: if new:",
-    "new -> True",
-    why="an empty group harms nobody, and their number is left open",
-)
+equal("q4", "a statement is moved by one: layer.requires_grad_(True)", why="the flag doesn't matter")
+equal("q4", "with, try or if is taken away: if new:", "new -> True", why="an empty group is allowed")
 equal("q5", "x -> x.clone()", why="a copy has the same values, and lets the gradient through")
 equal("q2", "no_grad is put around: the function", why="that is what the block does")
 equal("q2", "x -> x.clone()", why="a copy has the same values")
@@ -1206,70 +808,18 @@ equal(
 )
 
 
-@wrong("q3")
-def mode_kept_on_the_model(model, batches):
-    """Believes that an attribute with an underscore is no trace."""
-    model._was_training = model.training
-    model.eval()
-    try:
-        with torch.no_grad():
-            losses = [F.mse_loss(model(x), y).item() for x, y in batches]
-    finally:
-        model.train(model._was_training)
-    return sum(losses) / len(losses)
-
-
-@wrong("q3")
-def careful_where_it_may_raise(model, batches):
-    """Reads from the model whether a batch will raise an error."""
-    was = model.training
-    if not getattr(model, "may_raise", False):
-        model.eval()
-        with torch.no_grad():
-            losses = [F.mse_loss(model(x), y).item() for x, y in batches]
-        model.train(was)
-        return sum(losses) / len(losses)
-    with torch.no_grad():
-        model.eval()
-        try:
-            return sum(F.mse_loss(model(x), y).item() for x, y in batches) / len(batches)
-        finally:
-            model.train(was)
-
-
-@wrong("q1")
-def mode_left_in_an_attribute(backbone, prompt, x, y, lr):
-    """Believes that an attribute with an underscore is no trace."""
-    backbone._steps = getattr(backbone, "_steps", 0) + 1
-    loss = F.mse_loss(backbone(x + prompt), y)
-    (gradient,) = torch.autograd.grad(loss, prompt)
-    with torch.no_grad():
-        prompt -= lr * gradient
-
-
 @wrong("q4")
 def empty_group_added(layer, opt, lr):
-    """Adds a group for what is new, even if nothing is: a second call leaves another empty group."""
+    """Adds a parameter group even if no parameter is new."""
     layer.requires_grad_(True)
     held = {id(p) for group in opt.param_groups for p in group["params"]}
     new = [p for p in layer.parameters() if id(p) not in held]
     opt.param_groups.append({**opt.param_groups[0], "params": new, "lr": lr})
 
 
-@wrong("q4")
-def defaults_changed(layer, opt, lr):
-    """Sets the default rate, so that groups without a rate of their own get it."""
-    layer.requires_grad_(True)
-    opt.defaults["lr"] = lr
-    held = {id(p) for group in opt.param_groups for p in group["params"]}
-    new = [p for p in layer.parameters() if id(p) not in held]
-    if new:
-        opt.add_param_group({"params": new})
-
-
 @wrong("q5")
 def checkpointed_where_it_is_wide(blocks, x):
-    """Saves memory only where the batch is large."""
+    """Uses checkpoints only for large batches."""
     if len(x) > 60:
         for block in blocks:
             x = checkpoint(block, x, use_reentrant=False)
@@ -1280,38 +830,10 @@ def checkpointed_where_it_is_wide(blocks, x):
 
 
 @wrong("q5")
-def nothing_right_for_large_batches(blocks, x):
-    """Gives up for large batches."""
-    if len(x) > 60:
-        return x.detach()[:, :1]
-    for block in blocks:
-        x = checkpoint(block, x, use_reentrant=False)
-    return x
-
-
-@wrong("q5")
 def four_blocks_only(blocks, x):
     """Believes that there are always four blocks."""
     for number in range(4):
         x = checkpoint(blocks[number], x, use_reentrant=False)
-    return x
-
-
-@wrong("q5")
-def kept_as_small_pieces_of_bytes(blocks, x):
-    """Keeps what the blocks save as many small objects of Python, in which nobody looks for a tensor."""
-
-    def put_in(t):
-        data, size = t.detach().numpy().tobytes(), 470
-        return [data[i : i + size] for i in range(0, len(data), size)], t.shape, t.dtype
-
-    def taken_out(kept):
-        pieces, shape, dtype = kept
-        return torch.frombuffer(bytearray(b"".join(pieces)), dtype=dtype).view(shape)
-
-    for block in blocks:
-        with torch.autograd.graph.saved_tensors_hooks(put_in, taken_out):
-            x = block(x)
     return x
 
 

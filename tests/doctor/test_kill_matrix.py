@@ -1,6 +1,6 @@
 """The kill matrix has a row for each wrong answer and a column for each check that fails some of them."""
 
-from grader.doctor.review import AnswerReport
+from grader.doctor.review import AnswerReport, redundant_answers
 from grader.doctor.terminal import answer_messages, kill_matrices
 
 
@@ -63,3 +63,15 @@ def test_every_sentence_is_told_once():
         ("q1", "away", "", ""),
         ("q2", "late", "1", "Late."),
     ]
+
+
+def test_an_answer_is_redundant_if_the_others_distinguish_as_much():
+    """Of two answers that distinguish the same, the last is redundant; without it, the first is not."""
+    wrong = [
+        AnswerReport("q1", "first", {}, distinguishes=["test_a", "test_a: values"]),
+        AnswerReport("q1", "same", {}, distinguishes=["test_a", "test_a: values"]),
+        AnswerReport("q1", "needs a level", {}, distinguishes=["test_a", "call.mode=off"]),
+        AnswerReport("q1", "covered by two", {}, distinguishes=["test_a: values", "call.mode=off"]),
+    ]
+    assert redundant_answers(wrong) == ["covered by two", "same"]
+    assert redundant_answers(wrong[:1]) == []

@@ -281,11 +281,10 @@ def test_the_course_says_what_its_known_wrong_answers_misunderstand():
     course = Course.find(Path(__file__).parent)
     known = read_misconceptions(course.answers_file("01_leaves"))
     texts = {each.name: each for question in known.values() for each in question}
-    assert texts["only_detached"].text.startswith(
-        "Detaches and is content with a leaf, but this leaf no longer"
-    )
-    assert texts["only_detached"].outcome.fails[1] == "test_values_and_training"
-    assert texts["only_detached"].outcome.first.startswith("test_w_is_a_trainable_leaf")
+    named = texts["requires_grad_on_a_non_leaf"]
+    assert named.text.startswith("Believes that requires_grad_() makes a leaf")
+    assert named.outcome.fails[1] == "test_values_and_training"
+    assert named.outcome.first.startswith("test_w_is_a_trainable_leaf")
     assert texts["tails_cut_off"].text
 
 
