@@ -743,6 +743,7 @@ wrong_edits(
 
 equal("q1", "no_grad is put around: the function", why="the result has no history either way")
 equal("q1", "y -> y.clone()", why="a copy costs memory, and nothing else")
+equal("q2", "no_grad is put around: the function", why="enable_grad() inside it records f again")
 equal("q2", "a statement is moved by one: saved = set()", why="the set is there before f runs")
 equal(
     "q2",
