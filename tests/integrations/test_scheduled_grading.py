@@ -154,7 +154,7 @@ def test_two_nights(hub, workflow):
     rows = list(csv.DictReader(kept["results/gradebook.csv"].splitlines()))
     assert [(row["student"], row["score"], row["status"]) for row in rows] == [
         ("ada", "6", "graded"),
-        ("ben", "2", "graded"),
+        ("ben", "1.5", "graded"),
         ("cleo", "0", "absent"),
         ("dora", "0", "absent"),
     ]
