@@ -43,6 +43,13 @@ def detached_and_switched_on_again(n, m, scale):
 
 
 @wrong("q1")
+def only_detached(n, m, scale):
+    """Detaches and is content with a leaf, but this leaf no longer requires grad, so nothing trains it."""
+    w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True) * scale
+    return w.detach()
+
+
+@wrong("q1")
 def requires_grad_on_a_non_leaf(n, m, scale):
     """Believes that requires_grad_() makes a leaf; it only sets a flag that is already set."""
     w = torch.randn(n, m, generator=torch.Generator().manual_seed(0), requires_grad=True) * scale
@@ -121,6 +128,15 @@ def backward_to_a_leaf_made_after_the_cast(model, img):
 def functional_gradient(model, img):
     """torch.func.grad differentiates a function and stores nothing anywhere."""
     return torch.func.grad(lambda x: model(x).sum())(img.detach().float().reshape(1, -1))
+
+
+@wrong("q2")
+def backward_into_everything(model, img):
+    """Believes that backward() fills only what one looks at; it also adds to the .grad of every parameter."""
+    x = img.clone().requires_grad_().float().reshape(1, -1)
+    x.retain_grad()
+    model(x).sum().backward()
+    return x.grad
 
 
 @wrong("q2")
@@ -465,6 +481,25 @@ def hooks_that_remove_themselves(model, x, names):
 
 
 @wrong("q4")
+def late_binding(model, x, names):
+    """All hooks read the loop variable when they run, and write to the last name."""
+    modules = dict(model.named_modules())
+    gradients, handles = {}, []
+    for name in names:
+        handles.append(
+            modules[name].register_forward_hook(
+                lambda module, inputs, output: (
+                    output.register_hook(lambda gradient: gradients.update({name: gradient})) and None
+                )
+            )
+        )
+    model(x).sum().backward()
+    for handle in handles:
+        handle.remove()
+    return {name: gradients.get(name) for name in names}
+
+
+@wrong("q4")
 def handles_thrown_away(model, x, names):
     """Drops the hooks' handles, so the hooks stay and run in every later forward."""
     modules = dict(model.named_modules())
@@ -736,6 +771,12 @@ def accumulated_by_hand(losses, w):
     parameters = list(dict.fromkeys(_leaves_behind(losses.grad_fn)))
     for parameter, gradient in zip(parameters, torch.autograd.grad(losses, parameters, w.detach())):
         parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
+
+
+@wrong("q6")
+def weights_in_the_graph(losses, w):
+    """Multiplies by w as it is, so whatever computed the weights gets a gradient, too."""
+    (w * losses).sum().backward()
 
 
 @wrong("q6")

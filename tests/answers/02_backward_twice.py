@@ -481,6 +481,11 @@ class ViewReturned(nn.Module):
 wrong_edits(
     "q4",
     {
+        "cloned_with_history": (
+            "target.detach() * weight",
+            "target.clone() * weight",
+            "Believes that `clone()` cuts the graph.",
+        ),
         "not_detached": (
             "target.detach() * weight",
             "target * weight",
@@ -897,6 +902,13 @@ def in_inference_mode(model, loader):
     """Nothing is recorded, so a list of tensors is harmless; the result is made a number."""
     model.eval()
     return torch.stack([F.mse_loss(model(x), y) for x, y in loader]).mean().item()
+
+
+@wrong("q7")
+def list_of_losses(model, loader):
+    """Keeps the losses in a list; each holds its graph."""
+    losses = [F.mse_loss(model(x), y) for x, y in loader]
+    return torch.stack(losses).mean().item()
 
 
 @wrong("q7")

@@ -32,6 +32,17 @@ def detach_and_clone(cell, readout, opt, batches, h):
 
 
 @wrong("q1")
+def detach_in_every_step(cell, readout, opt, batches, h):
+    """Cuts inside the loop over time: no error, but no gradient flows from one step to the one before."""
+    losses = []
+    for xs, y in batches:
+        for x in xs:
+            h = cell(x, h.detach())
+        losses.append(_update(readout, opt, h, y))
+    return losses, h
+
+
+@wrong("q1")
 def modules_cleared(cell, readout, opt, batches, h):
     """Calls zero_grad() on the modules, which also clears frozen parameters that opt doesn't hold."""
     losses = []
@@ -122,6 +133,19 @@ def cut_and_retain_all_the_same(cell, readout, opt, batches, h):
         opt.step()
         losses.append(loss.item())
     return losses, h
+
+
+wrong_edits(
+    "q1",
+    {
+        "detach_without_assigning": (
+            "h = h.detach()\n        for x in xs:",
+            "h.detach()\n        for x in xs:",
+            "Calls `h.detach()` as if it changed `h`, but it returns a new tensor, which is thrown away.",
+        )
+    },
+    of="cut_and_retain_all_the_same",
+)
 
 
 wrong_edits(
@@ -629,6 +653,21 @@ wrong_edits(
 
 
 @wrong("q3")
+def every_chunk_from_zeros(cell, readout, xs, ys, k):
+    """Cuts the value together with the history: every chunk starts without a memory."""
+    total = 0.0
+    for start in range(0, len(xs), k):
+        h = torch.zeros(xs.shape[1], cell.hidden_size)
+        loss = 0.0
+        for x, y in zip(xs[start : start + k], ys[start : start + k]):
+            h = cell(x, h)
+            loss = loss + F.mse_loss(readout(h), y)
+        loss.backward()
+        total += loss.item()
+    return total
+
+
+@wrong("q3")
 def last_dimension_squeezed(cell, readout, xs, ys, k):
     """Squeezes the prediction, so with one output every row is compared with all targets."""
     h = torch.zeros(xs.shape[1], cell.hidden_size)
@@ -723,6 +762,20 @@ def old_gradients_put_aside(cell, readout, xs, ys, k):
 
 
 # q4: train_learned_start
+
+
+@wrong("q4")
+def a_new_leaf_that_requires_grad(cell, readout, h0, opt, batches):
+    """Detaches and switches requires_grad on again: that is a new leaf, and its gradient never reaches h0."""
+    h = h0.detach().requires_grad_().expand(batches[0][1].shape[0], -1)
+    for xs, y in batches:
+        for x in xs:
+            h = cell(x, h)
+        opt.zero_grad()
+        F.mse_loss(readout(h), y).backward()
+        opt.step()
+        h = h.detach().requires_grad_()
+    return h
 
 
 @wrong("q4")

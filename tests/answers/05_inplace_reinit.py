@@ -40,6 +40,13 @@ def filled_in_inference_mode(w, value):
 
 
 @wrong("q1")
+def filled_through_data(w, value):
+    """The student believes that .data is the way to change a leaf, but its writes are not counted, so a waiting loss delivers a wrong gradient without an error."""
+    w.data.fill_(value)
+    return w
+
+
+@wrong("q1")
 def switched_off_and_on_by_hand(w, value):
     """Turns gradient recording on at the end, although it may have been off before."""
     torch.set_grad_enabled(False)
@@ -165,6 +172,17 @@ wrong_edits(
     },
     of="looked_up_among_the_modules",
 )
+
+
+@wrong("q2")
+def a_whole_new_layer(model, name):
+    """The student believes that a new layer under the old name is the old layer afresh, but optimizer and tied module keep the old parameters."""
+    parent, _, attribute = name.rpartition(".")
+    old = model.get_submodule(name)
+    new = nn.Linear(old.in_features, old.out_features)
+    nn.init.normal_(new.weight, 0, 0.02)
+    nn.init.zeros_(new.bias)
+    setattr(model.get_submodule(parent), attribute, new)
 
 
 @wrong("q2")
@@ -571,6 +589,15 @@ def averaged_all_at_once(teacher, student, tau):
     torch._foreach_lerp_(list(teacher.parameters()), list(student.parameters()), tau)
     for t, s in zip(teacher.buffers(), student.buffers()):
         t.copy_(s)
+
+
+@wrong("q5")
+def memory_shared_with_the_student(teacher, student, tau):
+    """The author believes that t.data = s.data copies values, but teacher and student then share their memory and change together."""
+    for t, s in zip(teacher.parameters(), student.parameters()):
+        t.data = s.data if tau == 1 else (1 - tau) * t.data + tau * s.data
+    for t, s in zip(teacher.buffers(), student.buffers()):
+        t.data = s.data
 
 
 @wrong("q5")

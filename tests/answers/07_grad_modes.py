@@ -475,6 +475,13 @@ def tensors_in_a_set(layer, opt, lr):
 
 
 @wrong("q4")
+def another_optimizer(layer, opt, lr):
+    """Makes an optimizer of its own, which nobody asks for a step."""
+    layer.requires_grad_(True)
+    opt = torch.optim.SGD(layer.parameters(), lr=lr)
+
+
+@wrong("q4")
 def flag_of_the_module(layer, opt, lr):
     """Believes that a module has an attribute requires_grad."""
     layer.requires_grad = True

@@ -73,6 +73,20 @@ class SavedTheDoubleToo(torch.autograd.Function):
 
 
 @wrong("q1")
+class KeptACopy(torch.autograd.Function):
+    """Buys a right first gradient with a second tensor: no error, and no second derivative."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = x.detach().clone()
+        return x * x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return 2 * ctx.x * gradient
+
+
+@wrong("q1")
 class KeptDetached(torch.autograd.Function):
     """Stores a detached tensor on ctx, so autograd doesn't notice a later write to it."""
 
@@ -776,6 +790,15 @@ def recorded_and_detached(f, x, v):
     """Records both gradients and gives back the data of the second."""
     (g,) = torch.autograd.grad(f(x), x, create_graph=True)
     return torch.autograd.grad(g, x, v, create_graph=True)[0].detach()
+
+
+@wrong("q8")
+def difference_of_gradients(f, x, v):
+    """Approximates by a difference, which is not exact."""
+    step = 1e-5
+    plus, minus = (x.detach() + sign * step * v for sign in (1, -1))
+    plus, minus = (torch.func.grad(f)(point) for point in (plus, minus))
+    return (plus - minus) / (2 * step)
 
 
 @wrong("q8")
