@@ -234,6 +234,15 @@ class Case:
         return other_form(self._seen.result, self._expected.result)
 
     @property
+    def records(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """What the worker recorded of the student's function and of the reference."""
+        return self._record, self._expected_record
+
+    def with_seen(self, record: Mapping[str, Any]) -> Case:
+        """The same case with another record of the student's function."""
+        return Case(self._function, self.declared, self.rules, self.record, record, self._expected_record)
+
+    @property
     def did_not_run(self) -> bool:
         """Whether the function was not called, because it was stopped in an earlier case."""
         return self._seen.stopped_after is not None and not self._seen.stopped_after

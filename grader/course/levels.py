@@ -3,13 +3,14 @@
 A level is one line of the table below. Its phrase follows the argument's name, as in "h is transposed". Its
 source is an expression that the worker evaluates to build it. It may use torch, nn, the names that its factor
 `takes`, and `NAMES` of ``grader/runtime/kinds.py``. Without a source, a function there builds all
-levels of the factor.
+levels of the factor. Feedback shows a level by its source, or by a line for the student's notebook.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 
 @dataclass(frozen=True)
@@ -21,11 +22,14 @@ class Level:
         source: the expression that builds it; a level without one is built by the code of its maker in
             ``grader/runtime/kinds.py``.
         on_request: contracts have it only if their author names it.
+        line: what makes it in a snippet, if that isn't its source in the line of its factor; as Python, with
+            ``{x}`` for the argument.
     """
 
     phrase: str = ""
     source: str = ""
     on_request: bool = False
+    line: str = ""
 
 
 @dataclass(frozen=True)
@@ -34,12 +38,14 @@ class Factor:
 
     Attributes:
         takes: the parameters of the levels' sources.
-        shows_first: the typical level is a fact that students read, and not the mere absence of something.
+        shows_first: the typical level is a property that students read, and not the absence of something.
+        line: the line of a snippet that has a level's source in place of ``{source}``.
     """
 
     levels: Mapping[str, Level]
     takes: str = ""
     shows_first: bool = False
+    line: str = "{source}"
 
     def __post_init__(self) -> None:
         ignored = [name for name, level in self.levels.items() if level.source and not self.takes]
@@ -54,55 +60,88 @@ class Factor:
         return tuple(name for name, level in self.levels.items() if not level.on_request)
 
 
+_asked = partial(Level, on_request=True)
+#: Lines of snippets that several levels have, or that are long.
+_HOOK = "{x}.register_forward_hook(lambda module, args, out: "
+_TWO_GROUPS = "[{{'params': {held}[:1]}}, {{'params': {held}[1:], 'lr': "
+_TIED = "{x}.insert(1, nn.Linear({hidden}, {hidden}))\n{x}.insert(2, {x}[1])"
+_STEPPED = """\
+for p in {held}:
+    p.grad = torch.ones_like(p)
+{x}.step()
+{x}.zero_grad()"""
+
 _VALUES = Factor(
     {
         "normal": Level("has typical values", "_normal(*shape)"),
-        "zeros": Level("is 0 everywhere", "_zeros(shape, dtype=_double)", on_request=True),
-        "ones": Level("is 1 everywhere", "torch.ones(shape, dtype=_double)", on_request=True),
-        "positive": Level("is positive", "_normal(*shape).abs() + 0.3", on_request=True),
-        "negative": Level("is negative", "-_normal(*shape).abs() - 0.3", on_request=True),
-        "far": Level("is far from 0", "50 * _normal(*shape)", on_request=True),
-        "diverged": Level("has nan and inf", "_diverged(*shape)", on_request=True),
-        "vast": Level("has values as large as 1e12", "1e12 * _normal(*shape)", on_request=True),
-        "tiny": Level("has values as small as 1e-40", "1e-40 * _normal(*shape)", on_request=True),
-        "small": Level("has small values", "1e-3 * _normal(*shape)", on_request=True),
-        "huge": Level("has values as large as 1e38", "_huge(*shape)", on_request=True),
-        "one value": Level(
-            "has one value everywhere", "torch.full(shape, _normal().item(), dtype=_double)", on_request=True
+        "zeros": _asked("is 0 everywhere", "_zeros(shape, dtype=_double)"),
+        "ones": _asked("is 1 everywhere", "torch.ones(shape, dtype=_double)"),
+        "positive": _asked("is positive", "_normal(*shape).abs() + 0.3"),
+        "negative": _asked("is negative", "-_normal(*shape).abs() - 0.3"),
+        "far": _asked("is far from 0", "50 * _normal(*shape)"),
+        "diverged": _asked(
+            "has nan and inf",
+            "_diverged(*shape)",
+            line="{x} = torch.randn({shape})\n{x}.view(-1)[0], {x}.view(-1)[-1] = torch.inf, torch.nan",
+        ),
+        "vast": _asked("has values as large as 1e12", "1e12 * _normal(*shape)"),
+        "tiny": _asked("has values as small as 1e-40", "1e-40 * _normal(*shape)"),
+        "small": _asked("has small values", "1e-3 * _normal(*shape)"),
+        "huge": _asked(
+            "has values as large as 1e38", "_huge(*shape)", line="{x} = 1e38 * torch.randn({shape}).sign()"
+        ),
+        "one value": _asked(
+            "has one value everywhere",
+            "torch.full(shape, _normal().item(), dtype=_double)",
+            line="{x} = 0.7 * torch.ones({shape})",
         ),
     },
     takes="shape",
+    line="{x} = {source}",
 )
-_TARGETS = Factor({**_VALUES.levels, "far": Level("is far from 0", _VALUES.levels["far"].source)}, "shape")
+_TARGETS = replace(
+    _VALUES, levels={**_VALUES.levels, "far": replace(_VALUES.levels["far"], on_request=False)}
+)
 
 TENSOR = {
     "values": _VALUES,
     "role": Factor(
         {
-            "computed": Level("is a non-leaf"),
-            "leaf": Level("is a leaf that requires grad"),
-            "plain": Level("is a tensor that doesn't require grad"),
-            "saved": Level("is a non-leaf whose own operation saved it for backward", on_request=True),
+            "computed": Level("is a non-leaf", line="{x}0 = {x}.requires_grad_()\n{x} = 1 * {x}0"),
+            "leaf": Level("is a leaf that requires grad", line="{x}.requires_grad_()"),
+            "plain": Level("is a tensor that doesn't require grad", line=" "),
+            "saved": _asked(
+                "is a non-leaf whose own operation saved it for backward",
+                line="{x}0 = {x}.requires_grad_()\n{x} = {x}0.exp()",
+            ),
         },
         shows_first=True,
     ),
     "layout": Factor(
         {
             "contiguous": Level(),
-            "transposed": Level("is transposed"),
-            "gaps": Level("is not contiguous"),
-            "part": Level("is a part of a larger tensor"),
-            "expanded": Level("is expanded from its first row", on_request=True),
+            "transposed": Level(
+                "is transposed", line="{x} = {x}.transpose(0, -1).contiguous().transpose(0, -1)"
+            ),
+            "gaps": Level("is not contiguous", line="{x} = torch.stack([{x}, {x}], -1)[..., 0]"),
+            "part": Level(
+                "is a part of a larger tensor",
+                line="{x} = torch.cat([{x}.new_zeros(3), {x}.flatten()])[3:].view({x}.shape)",
+            ),
+            "expanded": _asked(
+                "is expanded from its first row", line="{x} = {x}[:1].clone().expand({x}.shape)"
+            ),
         }
     ),
     "grad": Factor(
         {
             "none": Level("has no .grad"),
             "filled": Level("has .grad filled beforehand", "torch.randn_like(leaf)"),
-            "zeros": Level("has a .grad of zeros", "torch.zeros_like(leaf)", on_request=True),
-            "heavy": Level("has a .grad of large numbers", "1e8 * torch.randn_like(leaf)", on_request=True),
+            "zeros": _asked("has a .grad of zeros", "torch.zeros_like(leaf)"),
+            "heavy": _asked("has a .grad of large numbers", "1e8 * torch.randn_like(leaf)"),
         },
         takes="leaf",
+        line="{x}.grad = {source}",
     ),
     "pending": Factor(
         {"none": Level(), "loss": Level("is needed by a loss that was computed before the call")}
@@ -112,8 +151,11 @@ TENSOR = {
 MODULE = {
     "nest": Factor(
         {
-            "flat": Level(),
-            "deep": Level("has nested modules"),
+            "flat": Level(line="{x} = nn.Sequential({first}, nn.Tanh(),{inside} {last})"),
+            "deep": Level(
+                "has nested modules",
+                line="{x} = nn.Sequential(nn.Sequential({first}, nn.Tanh()),{inside} {last})",
+            ),
             "own": Level("has a parameter of its own and asks for its own mode"),
             "bare": Level("has parameters and no modules"),
         }
@@ -133,50 +175,47 @@ MODULE = {
             "no": Level("has no frozen parameter"),
             "one frozen": Level("has a frozen parameter", "parameters[1:2]"),
             "all frozen": Level("is frozen", "parameters"),
-            "first frozen": Level("has a frozen first parameter", "parameters[:1]", on_request=True),
+            "first frozen": _asked("has a frozen first parameter", "parameters[:1]"),
         },
         takes="parameters",
+        line="for p in {source}:\n    p.requires_grad_(False)",
     ),
-    "tied": Factor({"no": Level(), "tied": Level("has tied parameters")}),
-    "buffers": Factor({"no": Level(), "buffers": Level("has buffers")}),
+    "tied": Factor({"no": Level(), "tied": Level("has tied parameters", line=_TIED)}),
+    "buffers": Factor(
+        {"no": Level(), "buffers": Level("has buffers", line="{x}.register_buffer('shift', torch.randn(2))")}
+    ),
     "width": Factor({"several": Level(), "one column": Level("gives one column")}),
     "inside": Factor(
         {
-            "louder": Level("", "Louder()"),
-            "norm": Level("has batch norm", "Norm(width)"),
-            "dropout": Level("has dropout", "Dropout()"),
-            "plain": Level("", "nn.Identity()", on_request=True),
+            "louder": Level("", "Louder()", line=" "),
+            "norm": Level("has batch norm", "Norm(width)", line=" nn.BatchNorm1d({hidden}),"),
+            "dropout": Level("has dropout", "Dropout()", line=" nn.Dropout(),"),
+            "plain": _asked("", "nn.Identity()", line=" "),
         },
         takes="width",
     ),
-    "rows": Factor({"each": Level(), "together": Level("mixes the rows")}),
+    "rows": Factor(
+        {"each": Level(), "together": Level("mixes the rows", line=_HOOK + "out - 3 * out.mean(0, True))")}
+    ),
     "gives": Factor(
         {
             "new": Level(),
-            "view": Level("returns a view"),
-            "half": Level("gives another dtype than its input has", on_request=True),
-            "a number": Level("gives a number for each row", on_request=True),
-            "tanh": Level("ends in tanh", on_request=True),
+            "view": Level("returns a view", line=_HOOK + "out[:])"),
+            "half": _asked("gives another dtype than its input has", line=_HOOK + "out.half())"),
+            "a number": _asked("gives a number for each row", line=_HOOK + "out[..., 0])"),
+            "tanh": _asked("ends in tanh", line="{x}.append(nn.Tanh())"),
         }
     ),
     "numbers": Factor(
         {
             "small": Level(),
-            "large": Level("gives large numbers", "last.weight.data.mul_(40)", on_request=True),
-            "quiet": Level("", "last.weight.data.mul_(0.1)", on_request=True),
-            "even": Level(
-                "gives numbers that hardly depend on its input",
-                "last.weight.data.mul_(1e-4)",
-                on_request=True,
-            ),
-            "high": Level("gives numbers near 300", "last.bias.data.fill_(300.0)", on_request=True),
-            "steep": Level(
-                "gives numbers that depend strongly on its input",
-                "last.weight.data.mul_(12)",
-                on_request=True,
-            ),
-            "near 85": Level("gives numbers near 85", "last.bias.data.fill_(85.0)", on_request=True),
-            "near -85": Level("gives numbers near -85", "last.bias.data.fill_(-85.0)", on_request=True),
+            "large": _asked("gives large numbers", "last.weight.data.mul_(40)"),
+            "quiet": _asked("", "last.weight.data.mul_(0.1)"),
+            "even": _asked("gives numbers that hardly depend on its input", "last.weight.data.mul_(1e-4)"),
+            "high": _asked("gives numbers near 300", "last.bias.data.fill_(300.0)"),
+            "steep": _asked("gives numbers that depend strongly on its input", "last.weight.data.mul_(12)"),
+            "near 85": _asked("gives numbers near 85", "last.bias.data.fill_(85.0)"),
+            "near -85": _asked("gives numbers near -85", "last.bias.data.fill_(-85.0)"),
         },
         takes="last",
     ),
@@ -185,27 +224,29 @@ MODULE = {
             "none": Level("has no .grad", "[]"),
             "filled": Level("has .grad filled beforehand", "parameters"),
             "some": Level("has .grad filled in some parameters", "parameters[:-1]"),
-            "zeros": Level("has a .grad of zeros", "parameters", on_request=True),
+            "zeros": _asked(
+                "has a .grad of zeros",
+                "parameters",
+                line="for p in {x}.parameters():\n    p.grad = torch.zeros_like(p)",
+            ),
         },
         takes="parameters",
+        line="for p in {source}:\n    p.grad = torch.ones_like(p)",
     ),
     "hooks": Factor(
         {
             "no": Level(),
-            "hooked": Level("has a hook of the caller's", "_hook(net, part)"),
-            "changed": Level(
+            "hooked": Level("has a hook of the caller's", "_hook(net, part)", line=_HOOK + "out)"),
+            "changed": _asked(
                 "has a hook of the caller's that changes what it returns",
                 "_hook_that_changes(net)",
-                on_request=True,
+                line=_HOOK + "3 * out)",
             ),
         },
         takes="net, part",
     ),
     "pending": Factor(
-        {
-            "none": Level(),
-            "loss": Level("is needed by a loss that was computed before the call", on_request=True),
-        }
+        {"none": Level(), "loss": _asked("is needed by a loss that was computed before the call")}
     ),
 }
 #: Factors that two networks of one architecture share.
@@ -229,34 +270,34 @@ OPTIMIZER = {
         {
             "sgd": Level("is SGD", "torch.optim.SGD(groups, lr=0.1)"),
             "momentum": Level(
-                "is SGD with momentum",
-                "torch.optim.SGD(groups, lr=0.1, momentum=0.9, weight_decay=0.01)",
+                "is SGD with momentum", "torch.optim.SGD(groups, lr=0.1, momentum=0.9, weight_decay=0.01)"
             ),
             "adam": Level(
                 "is AdamW", "torch.optim.AdamW(groups, lr=0.1, betas=(0.8, 0.9), weight_decay=0.02)"
             ),
         },
         takes="groups",
+        line="{x} = {source}",
         shows_first=True,
     ),
     "groups": Factor(
         {
-            "one": Level("", "[{'params': held}]"),
-            "two groups": Level("has two groups", "_two_groups(held, 0.03)"),
-            "two alike": Level("has two groups of the same lr", "_two_groups(held, 0.1)"),
+            "one": Level("", "[{'params': held}]", line="{held}"),
+            "two groups": Level("has two groups", "_two_groups(held, 0.03)", line=_TWO_GROUPS + "0.03}}]"),
+            "two alike": Level(
+                "has two groups of the same lr", "_two_groups(held, 0.1)", line=_TWO_GROUPS + "0.1}}]"
+            ),
         },
         takes="held",
     ),
-    "state": Factor({"fresh": Level(), "stepped": Level("has made steps")}),
+    "state": Factor({"fresh": Level(), "stepped": Level("has made steps", line=_STEPPED)}),
     "holds": Factor(
         {
             "all": Level("", "last"),
-            "holds all": Level("holds all parameters of {last}", "last", on_request=True),
-            "holds some": Level("holds some parameters of {last}", "last[:1]", on_request=True),
-            "holds some last": Level(
-                "holds some parameters of {last}, in its last group", "last[:1]", on_request=True
-            ),
-            "none": Level("holds no parameter of {last}", "[]", on_request=True),
+            "holds all": _asked("holds all parameters of {last}", "last"),
+            "holds some": _asked("holds some parameters of {last}", "last[:1]"),
+            "holds some last": _asked("holds some parameters of {last}, in its last group", "last[:1]"),
+            "none": _asked("holds no parameter of {last}", "[]"),
         },
         takes="last",  # the parameters of the last argument, whose name the phrases have
     ),
@@ -267,13 +308,20 @@ INPUTS = {
         {
             "differ": Level("", "[one(n) for n in rows]"),
             "alike": Level("has tensors of one shape", "[one(rows[0]) for _ in rows]"),
-            "twice": Level("has a tensor twice", "_twice(one, rows)"),
-            "views": Level("has views of one memory", "_views(one(rows[0]))"),
+            "twice": Level(
+                "has a tensor twice", "_twice(one, rows)", line="{x} = [{one3}, {one2}]\n{x}.append({x}[0])"
+            ),
+            "views": Level(
+                "has views of one memory",
+                "_views(one(rows[0]))",
+                line="{x} = [{one3}]\n{x} += [{x}[0][:2], {x}[0][1:]]",
+            ),
             "empty": Level("is empty", "[]"),
             "single": Level("has one entry", "[one(1)]"),
             "3 dims": Level("has tensors of 3 dimensions", "[one(2, n) for n in rows]"),
         },
         takes="one, rows",
+        line="{x} = {source}",
     )
 }
 
@@ -283,22 +331,28 @@ PAIRS = {
             "differ": Level("", "(n + 2, n, n + 5)"),
             "single": Level("has one entry", "(n + 1,)"),
             "alike": Level("has batches of one size", "(n + 1, n + 1)"),
-            "one row": Level("has one row", "(1,)", on_request=True),
+            "one row": _asked("has one row", "(1,)"),
         },
         takes="n",
+        line="{x} = [(torch.randn(n, {inputs}), {y}) for n in {source}]",
     ),
     "fault": Factor(
         {
             "none": Level(),
-            "shape": Level("has a batch of a wrong shape", on_request=True),
-            "own": Level("has a batch at which the network raises an error of its own", on_request=True),
-            "interrupt": Level(
-                "has a batch at which KeyboardInterrupt or its like stops the network", on_request=True
+            "shape": _asked(
+                "has a batch of a wrong shape", line="{x}[-1] = (torch.randn(2, {inputs} + 1), {x}[-1][1])"
             ),
+            "own": _asked("has a batch at which the network raises an error of its own"),
+            "interrupt": _asked("has a batch at which KeyboardInterrupt or its like stops the network"),
         }
     ),
     "values": _TARGETS,
-    "xs": Factor({"plain": Level(), "requires grad": Level("has an x that requires grad", on_request=True)}),
+    "xs": Factor(
+        {
+            "plain": Level(),
+            "requires grad": _asked("has an x that requires grad", line="{x}[0][0].requires_grad_()"),
+        }
+    ),
 }
 
 #: The factors of each maker of the worker, by its name.
@@ -319,7 +373,7 @@ CALL = {
     "all.sizes": Factor(
         {
             "differ": Level(),
-            "equal": Level("with all sizes equal", on_request=True),
+            "equal": _asked("with all sizes equal"),
             "large": Level("with thousands of entries"),
         }
     ),
@@ -327,14 +381,14 @@ CALL = {
         {
             "on": Level(),
             "off": Level("called under no_grad()"),
-            "only modes": Level("called under no_grad()", on_request=True),
+            "only modes": _asked("called under no_grad()"),
         }
     ),
     "call.sequence": Factor(
         {
             "first": Level(),
             "other": Level("in a second call, with other numbers"),
-            "other data": Level("in a second call with the same parameters, and other data", on_request=True),
+            "other data": _asked("in a second call with the same parameters, and other data"),
             "same": Level("in a second call, with the same things"),
             "changed": Level("in a second call, after its values have changed"),
         }
@@ -342,15 +396,15 @@ CALL = {
     "call.memory": Factor(
         {
             "free": Level(),
-            "measured": Level("with large tensors, to measure memory", on_request=True),
-            "measured, few rows": Level("with a wide network, to measure memory", on_request=True),
+            "measured": _asked("with large tensors, to measure memory"),
+            "measured, few rows": _asked("with a wide network, to measure memory"),
         }
     ),
     "call.arriving": Factor(
         {
             "typical": Level(),
-            "huge": Level("with a huge gradient at the result", on_request=True),
-            "of a mean": Level("with the gradient of a mean at the result", on_request=True),
+            "huge": _asked("with a huge gradient at the result"),
+            "of a mean": _asked("with the gradient of a mean at the result"),
         }
     ),
 }

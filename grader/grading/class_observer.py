@@ -162,6 +162,14 @@ class ClassObserver:
         head = self._plan.new_head(submission, self._executor.start())
         return Observed(submission, head, evidence, cells, is_new=True)
 
+    def again(self, observed: Observed, plan: ObservationPlan) -> Evidence:
+        """Further evidence of a submission's notebook, for feedback."""
+        return self._executor.observe(observed.cells, plan, self._limits)
+
+    def reference_again(self, stem: str, plan: ObservationPlan) -> Evidence:
+        """Further evidence of the reference, for feedback."""
+        return self._observe_answer(stem, plan)
+
     def _of_course(self, kind: Literal["reference", "stubs"], stem: str, seed: int) -> Evidence:
         """The evidence of a notebook of the course: from this run, from an earlier run, or observed now."""
         if (kind, stem, seed) not in self._expected:

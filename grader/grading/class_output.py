@@ -83,7 +83,8 @@ def write_class(
             *about_known,
             *_about_missing(results, missing),
             *term.notes_about((s.student, s.assignment) for s in handed_in if s.assignment),
-            *_about_broken(grader.broken),
+            *_about_broken("A check broke, and could not be judged for", grader.broken),
+            *_about_broken("Feedback has no snippets, because the grader broke, for", grader.unshown),
         ],
         changes=sorted(changes, key=lambda change: (change.student, change.assignment)),
         unlisted=unlisted,
@@ -184,10 +185,9 @@ def _about_missing(results: Sequence[Result], missing: Sequence[Absence]) -> lis
     return [f"{what}: {'; '.join(some(names, _MOST_UNREAD))}." for what, names in told.items() if names]
 
 
-def _about_broken(broken: Mapping[str, Sequence[str]]) -> list[str]:
-    """A sentence for each cause for which a check broke."""
+def _about_broken(sentence: str, broken: Mapping[str, Sequence[str]]) -> list[str]:
+    """A sentence for each cause for which a check, or the code that makes snippets, broke."""
     return [
-        f"A check broke, and could not be judged for {', '.join(some(map(printable, names), _MOST_NAMED))}:"
-        f" {printable(cause)}"
+        f"{sentence} {', '.join(some(map(printable, names), _MOST_NAMED))}: {printable(cause)[:500]}"
         for cause, names in broken.items()
     ]

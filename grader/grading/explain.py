@@ -20,7 +20,7 @@ from grader.grading.regrade import Regrade
 from grader.notebooks.definitions import defines
 from grader.notebooks.files import NotebookError
 from grader.notebooks.reader import Cell, read_notebook
-from grader.reports.document import Block, Check, Code, Heading, Paragraph, Row, Table
+from grader.reports.document import Block, Check, Code, Heading, Paragraph, Row, Snippet, Table
 from grader.reports.facts import only_changes, side_by_side
 from grader.reports.feedback import about_check, diagnoses_of
 from grader.reports.own_code import LONGEST_CELL, own_code
@@ -111,6 +111,8 @@ def _failures(regrade: Regrade, question: QuestionResult, most: int) -> Iterator
         if check.place:
             where = f"code cell {check.place.cell}, line {check.place.line}"
             body.append(Paragraph(f"{where}: {check.place.text}"))
+        if check.snippet and most > 1:
+            body.append(Snippet(check.snippet))
         causes = dict.fromkeys(regrade.causes.get(each.id) for each in (check, *diagnosis.same))
         body += [Paragraph(f"The check broke: {_cut(cause)}") for cause in causes if cause]
         yield Check(f"{check.title}{others}", check.outcome, "", body)

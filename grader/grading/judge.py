@@ -24,7 +24,7 @@ from grader.sandbox.evidence import Evidence, Failure
 
 #: A check: it takes a case of its contract, by the contract's name.
 CheckFunction = Callable[..., None]
-#: Gives the reference's evidence with how far the facts of some questions move, by their ids.
+#: Gives the reference's evidence with how far observations of some questions move, by their ids.
 Measured = Callable[[Collection[str]], Evidence]
 
 

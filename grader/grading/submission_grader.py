@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import traceback
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
+from pathlib import Path
 
 from grader.course.pictures import pictures_of
 from grader.grading.class_observer import ClassObserver, Observed
 from grader.grading.judge import Verdict, judge
 from grader.grading.run_plan import Results, RunPlan
 from grader.grading.scoring import PartialCredit, failed, graded
+from grader.grading.snippets import SnippetFinder, snippets_of, with_snippets
 from grader.grading.submission import Submission
 from grader.people.standing import with_standing
 from grader.reports.feedback import Pictures, write_feedback
@@ -30,15 +34,17 @@ class SubmissionGrader:
         replaced: how many did.
         changes: those whose score or status is another.
         broken: names of the notebooks over which a check broke, by the cause.
+        unshown: names of the notebooks without snippets, because the grader's own code broke, by the cause.
     """
 
     def __init__(self, plan: RunPlan, observer: ClassObserver, results: Results) -> None:
         self._plan, self._observer, self.results = plan, observer, results
         self._settings, self._store = plan.course.settings, plan.store
-        self._credit = cache(self._credit_of)
+        self._credit, self._finder = cache(self._credit_of), cache(self._finder_of)
         self.replaced = 0
         self.changes: list[Change] = []
         self.broken: dict[str, list[str]] = defaultdict(list)
+        self.unshown: dict[str, list[str]] = defaultdict(list)
 
     def grade(self, came: Observed | Submission) -> Result:
         """Grade what was observed, or a submission in error, and write what comes of it.
@@ -81,8 +87,32 @@ class SubmissionGrader:
         if any(verdict.outcome != "passed" for verdict in verdicts.values()):
             credit = self._credit(stem, seed)  # only then it counts what the starter code passes
         result = graded(submission, rubric, evidence, verdicts, provenance, credit)
+        before = self.results.get(submission.key)
+        is_same = before is not None and before.provenance.notebook_sha256 == provenance.notebook_sha256
+        if observed.is_new or before is None or not is_same:
+            result = with_snippets(result, self._snippets(observed, verdicts))
+        else:  # to judge again runs nobody's code
+            result = with_snippets(result, snippets_of(before, result))
         starter_code = {question.function: question.stub for question in rubric.questions}
         return with_digests(result, observed.cells, starter_code)
+
+    def _snippets(self, observed: Observed, verdicts: Mapping[str, Verdict]) -> dict[str, str]:
+        """Code that shows the faults of a submission; what is observed for it decides nothing."""
+        submission = observed.submission
+        stem = submission.assignment or ""
+
+        def report(error: Exception) -> None:
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            cause = f"{type(error).__name__}: {error} ({Path(frame.filename).name}, line {frame.lineno})"
+            self.unshown[cause].append(f"{submission.student}/{submission.name}")
+
+        again = partial(self._observer.again, observed)
+        return self._finder(stem, observed.head.seed).find(observed.evidence, verdicts, again, report)
+
+    def _finder_of(self, stem: str, seed: int) -> SnippetFinder:
+        reference = self._observer.reference(stem, seed)
+        again = partial(self._observer.reference_again, stem)
+        return SnippetFinder(self._plan.rubrics[stem], reference, again)
 
     def _credit_of(self, stem: str, seed: int) -> PartialCredit:
         verdicts = self._verdicts(stem, seed, self._observer.stubs(stem, seed))

@@ -85,6 +85,13 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
+class Snippet:
+    """Code that a reader can copy into a cell and run."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Check:
     """A check, how it ended, and what is said about that.
 
@@ -156,6 +163,7 @@ Block = (
     | Bullets
     | Table
     | Code
+    | Snippet
     | Check
     | Group
     | Fold

@@ -22,6 +22,7 @@ from grader.reports.document import (
     Legend,
     Paragraph,
     Section,
+    Snippet,
     Span,
     Text,
 )
@@ -45,6 +46,7 @@ _ABOUT_FAILED_CELLS = (
 )
 #: A message that gives another one as its reason, as in "The value is not the sum (it is a float)."
 _REASON = re.compile(r"\((?:it|\S+) is (?P<fault>[^()]{3,200})\)\.?\Z")
+NO_SNIPPET = "No short example shows this."
 _SAME_GRAPH = ": the same as the reference's; what is wrong is not in this graph"
 
 
@@ -172,7 +174,16 @@ def about_check(check: CheckResult, shows: Feedback) -> list[Block]:
     if check.outcome == "partly":
         message.insert(0, Paragraph("Right for typical inputs, but not for all.", "soft"))
     hint = [Paragraph([Span("Hint:", "emphasis"), check.hint], "hint")] if check.hint and shows.hints else []
-    return [*message, *hint]
+    return [*message, *_snippet(check, shows), *hint]
+
+
+def _snippet(check: CheckResult, shows: Feedback) -> list[Block]:
+    """Code that shows the fault in the student's own notebook."""
+    if check.snippet is None or not shows.diagnoses:
+        return []
+    if not check.snippet:
+        return [Paragraph(NO_SNIPPET, "soft")]
+    return [Paragraph("Paste this below your function and run it:", "soft"), Snippet(check.snippet)]
 
 
 def _check(question: QuestionResult, check: CheckResult, body: Sequence[Block] = ()) -> Check:

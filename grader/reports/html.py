@@ -27,7 +27,7 @@ def html(blocks: Iterable[Block]) -> Markup:
     return Markup("\n").join(map(_block, blocks))
 
 
-def _block(block: Block) -> Markup:  # noqa: C901, PLR0911 - one for each block
+def _block(block: Block) -> Markup:  # noqa: C901, PLR0911, PLR0912 - one for each block
     match block:
         case doc.Heading(text, level):
             return Markup("<h{0}>{1}</h{0}>").format(level, _inline(text))
@@ -39,6 +39,8 @@ def _block(block: Block) -> Markup:  # noqa: C901, PLR0911 - one for each block
             return _table(block)
         case doc.Code(rows):
             return Markup("<pre>{}</pre>").format(Markup("").join(map(_row, rows)))
+        case doc.Snippet(text):
+            return Markup('<pre class="snippet">{}</pre>').format(_exact(text))
         case Check(outcome=outcome, body=body):
             passed = outcome if outcome in {"passed", "partly"} else "failed"
             inner = Markup("\n").join([_headed(block), *map(_block, body)])

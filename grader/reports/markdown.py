@@ -35,6 +35,9 @@ def _block(block: Block) -> str:  # noqa: C901, PLR0911, PLR0912 - one for each 
         case doc.Code(rows):
             text = "\n".join(code_lines(rows))
             return f"{fence(text)}text\n{text}\n{fence(text)}"
+        case doc.Snippet(text):
+            text = without_controls(text)
+            return f"{fence(text)}python\n{text}\n{fence(text)}"
         case Check(body=body):
             return "\n\n".join([_headed(block), *([indent(markdown(body), "  ")] if body else [])])
         case doc.Group(title, checks):

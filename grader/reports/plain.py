@@ -45,6 +45,8 @@ def _block(  # noqa: C901, PLR0912 - one for each block
             yield from _table([*([head] if head else []), *rows], indent, width)
         case doc.Code(rows):
             yield from (f"{indent}{printable(line)}" for line in code_lines(rows))
+        case doc.Snippet(text):
+            yield from (f"{indent}{printable(line)}" for line in text.splitlines())
         case Check(body=body):
             title, below = _headed(block), [*body]
         case doc.Group(name, checks):

@@ -38,6 +38,8 @@ class CheckResult:
         case: the name of the case that a ``partly`` check fails.
         message: the diagnosis, with its case; None if the check passed.
         failure, kind, group, stopped, place: of its `Finding`; results of older graders do not have them.
+        snippet: code that shows the fault in a cell of the student's notebook; empty if no short code does,
+            and None if none was looked for.
     """
 
     id: str
@@ -53,6 +55,7 @@ class CheckResult:
     group: str = ""
     stopped: bool = False
     place: Place | None = None
+    snippet: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

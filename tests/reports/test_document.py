@@ -22,6 +22,7 @@ from grader.reports.document import (
     Paragraph,
     Row,
     Section,
+    Snippet,
     Span,
     Table,
 )
@@ -42,6 +43,7 @@ def every_block(text):
         Bullets([text, [Span(text), text]]),
         Table([[text, Span(text)]], ("first", "second")),
         Code([Row(1, text.replace("\x1b", "").replace("\u202e", ""), is_marked=True)]),
+        Snippet(text),
         check,
         Group("Others", [check, check]),
         Fold("Closed", text, [Paragraph(text)], "code"),

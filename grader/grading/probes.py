@@ -1,0 +1,315 @@
+"""Probes: which observations make a check fail in a case, and the expression that shows each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from grader.contracts.cases import NOT_RECORDED, Case, NotApplicable
+from grader.course.snippet import EARLIER, RESULT, CaseText
+from grader.grading.judge import CheckFunction
+from grader.sandbox.facts import Tensor
+
+_DEEPEST, _MOST_ENTRIES = 3, 8  # of a result: entries of entries, and how many of them
+_PATH = re.compile(
+    r"(\w+)((?:\.\w+|\[\d+\]|\['\w+'\])*)"
+)  # as workers write it; what else they may say is no code
+#: Whether a check fails where only a part of a result is as the student's.
+_Fails = Callable[[Any], bool]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """How an observation is shown.
+
+    Attributes:
+        shows: the expression below the call; empty where the call shows it.
+        before, after: the lines above and below the call that it needs.
+        kind: ``property`` where the right one is shown, too; ``values`` where only the student's are shown;
+            ``error`` where an error must be raised, or must not.
+    """
+
+    shows: str
+    before: Sequence[str] = ()
+    kind: Literal["property", "values", "error"] = "property"
+    after: Sequence[str] = ()
+
+    def of(self, x: str) -> Probe:
+        """The same of an expression, which stands for ``{x}``."""
+        before = [line.replace("{x}", x) for line in self.before]
+        return replace(self, shows=self.shows.replace("{x}", x), before=before)
+
+
+def _values(shows: str, *before: str) -> Probe:
+    return Probe(shows, before, "values")
+
+
+_FLAGS = {
+    name: (Probe(f"{{x}}.{name}"),)
+    for name in ("dtype", "shape", "requires_grad", "is_leaf", "retains_grad", "training")
+}
+_ATTRIBUTES = Probe("vars({x}).keys() - before", ["before = {*vars({x})}"])
+_GRAD = (Probe("{x}.grad is None"), _values("{x}.grad"))
+#: By the fields of an observed tensor, or the part of an object of the caller's that the call changed.
+_OF_TENSOR: Mapping[str, Sequence[Probe]] = {
+    **_FLAGS,
+    "grad_fn": (Probe("{x}.grad_fn is None"),),
+    "version": (Probe("{x}._version"),),
+    "value": (_values("{x}"), _values("{x}.tolist()")),
+}
+_OF_CHANGE: Mapping[str, Sequence[Probe]] = {
+    **_OF_TENSOR,
+    "value": (Probe("torch.equal({x}, before)", ["before = {x}.detach().clone()"]), *_OF_TENSOR["value"]),
+    "grad": _GRAD,
+    "frozen grad": _GRAD,
+    "history": (*_FLAGS["is_leaf"], Probe("{x}._version")),
+    "storage": (Probe("{x}.data_ptr() == before", ["before = {x}.data_ptr()"]),),
+    "hooks": (
+        Probe("len({x}._backward_hooks or ())"),
+        Probe("len({x}._forward_hooks) + len({x}._forward_pre_hooks)"),
+        Probe("len({x}._post_accumulate_grad_hooks or ())"),
+    ),
+    "length": (Probe("len({x})"),),
+    "attributes": (_ATTRIBUTES,),
+}
+_EACH_GRAD = (
+    Probe("[p.grad is None for p in {x}.parameters()]"),
+    _values("[p.grad for p in {x}.parameters()]"),
+    _values("[p.grad.tolist() for p in {x}.parameters()]"),
+)
+#: The same of a network in which any part changed: snippets have another one than the case.
+_OF_NETWORK: Mapping[str, Sequence[Probe]] = {
+    "value": (
+        Probe(
+            "all(map(torch.equal, {x}.state_dict().values(), before))",
+            ["before = [t.clone() for t in {x}.state_dict().values()]"],
+        ),
+        _values("[*{x}.parameters()]"),
+        _values("[*{x}.buffers()]"),
+        _values("[p.tolist() for p in {x}.parameters()]"),
+    ),
+    "grad": _EACH_GRAD,
+    "frozen grad": _EACH_GRAD,
+    "requires_grad": (Probe("[p.requires_grad for p in {x}.parameters()]"),),
+    "version": (Probe("[p._version for p in {x}.parameters()]"),),
+    "training": (Probe("[part.training for part in {x}.modules()]"),),
+    "hooks": (Probe("[len(part._forward_hooks) for part in {x}.modules()]"),),
+    "attributes": (_ATTRIBUTES,),
+}
+_OF_OPTIMIZER: Mapping[str, Sequence[Probe]] = {
+    "value": (
+        Probe("[len(state) for state in {x}.state.values()]"),
+        Probe("[group['lr'] for group in {x}.param_groups]"),
+        _values("[v for state in {x}.state.values() for v in state.values()]"),
+    ),
+    "identity": (Probe("len({x}.state)"),),
+    "attributes": (_ATTRIBUTES,),
+}
+_OF_MODES = {
+    "grad mode": Probe("torch.is_grad_enabled()"),
+    "default dtype": Probe("torch.get_default_dtype()"),
+}
+_HELD = "[p.grad.clone() for group in {x}.param_groups for p in group['params']]"
+_COUNTED = Probe("len(calls)", ["calls = []", "{x}.register_forward_hook(lambda *_: calls.append(1))"])
+#: By what is recorded of networks and optimizers.
+_OF_RECORDED: Mapping[str, Sequence[Probe]] = {
+    "calls": (_COUNTED,),
+    "given": (
+        _COUNTED,
+        _values(
+            "given", "given = []", "{x}.register_forward_hook(lambda net, args, out: given.append(args[0]))"
+        ),
+    ),
+    "recorded": (
+        Probe(
+            "modes",
+            ["modes = []", "{x}.register_forward_hook(lambda *_: modes.append(torch.is_grad_enabled()))"],
+        ),
+    ),
+    "steps": (
+        Probe("len(steps)", ["steps = []", "{x}.register_step_pre_hook(lambda *_: steps.append(1))"]),
+        _values("steps", "steps = []", f"{{x}}.register_step_pre_hook(lambda *_: steps.append({_HELD}))"),
+    ),
+}
+
+
+def fails(check: CheckFunction, contract: str, case: Case) -> bool:
+    """Whether a check fails in a case, or breaks; not if it says nothing about it."""
+    try:
+        check(**{contract: case})
+    except NotApplicable:
+        return False
+    except Exception:  # noqa: BLE001 - as a verdict
+        return True
+    return False
+
+
+def probes_of(check: CheckFunction, contract: str, case: Case, text: CaseText) -> Iterator[Probe]:
+    """A probe for each observation of a failed case that makes the check fail by itself.
+
+    Args:
+        contract: the name of the check's parameter.
+        text: the case as code.
+    """
+    seen, expected = case.records
+    if seen.get("raised") is not None or expected.get("raised") is not None:
+        yield Probe("", kind="error")
+        return
+
+    def fails_with(name: str, observed: Any) -> bool:
+        """Whether the check fails if only one observation is not the reference's."""
+        return fails(check, contract, case.with_seen({**expected, name: observed}))
+
+    differing = [name for name in {**expected, **seen} if seen.get(name) != expected.get(name)]
+    differing.sort(key="side_effects".__eq__)  # the result is easier to see
+    at_fault = [name for name in differing if fails_with(name, seen.get(name))]
+    for name in at_fault or differing:
+        own, right = seen.get(name), expected.get(name)
+        if name == "result":
+            yield from _of_result(RESULT, own, right, lambda part: fails_with("result", part))
+        elif name == "then" and text.then:
+            after = [*text.then[:-1], f"after = {text.then[-1]}"]
+            found = _of_result("after", own, right, lambda part: fails_with("then", part))
+            yield from (replace(probe, after=after) for probe in found)
+        elif name == "side_effects":
+            yield from _of_side_effects(case, text)
+        else:
+            yield from _of_field(name, own, right, text)
+
+
+def _of_field(  # noqa: C901, PLR0912 - one for each field
+    name: str, seen: Any, expected: Any, text: CaseText
+) -> Iterator[Probe]:
+    """Probes for a field of an observation, besides results and side effects."""
+    match name:
+        case "gradients" | "earlier_gradients":
+            yield from _of_gradients(seen, expected, text)
+        case "storage":
+            for one in dict.fromkeys(seen or ()):
+                variable = EARLIER if one == "an earlier result" else text.names.get(one)
+                if one not in (expected or ()) and variable:
+                    own, other = (f"{place}.untyped_storage().data_ptr()" for place in (RESULT, variable))
+                    yield Probe(f"{own} == {other}")
+        case "objects":
+            for argument in dict.fromkeys([*(seen or ()), *(expected or ())]):
+                if argument in text.names:
+                    yield Probe(f"{RESULT} is {text.names[argument]}")
+        case "shared":
+            yield Probe(f"{RESULT}.untyped_storage().nbytes() >= {RESULT}.nbytes")
+        case "earlier_result":
+            yield Probe(f"torch.equal({EARLIER}, before)", [f"before = {EARLIER}.detach().clone()"])
+        case "incoming":
+            sent = [f"g = torch.ones_like({RESULT})", f"{RESULT}.backward(g)"]
+            yield Probe("torch.equal(g, torch.ones_like(g))", after=sent)
+        case "recorded" if isinstance(seen, dict) and isinstance(expected, dict):
+            differing = [one for one in _OF_RECORDED if seen.get(one) != expected.get(one)]
+            for one in differing:
+                maker = "optimizer" if one == "steps" else "module"
+                makers = text.makers
+                variables = [text.names[name] for name in makers if makers[name] in {maker, "own"}]
+                yield from (probe.of(variable) for variable in variables for probe in _OF_RECORDED[one])
+        case "pending" if isinstance(expected, dict):
+            for one in expected:
+                x = text.names.get(one, "")
+                if text.makers.get(one) == "tensor":
+                    loss = f"loss = ({x} * torch.ones_like({x}).requires_grad_()).sum()"
+                    yield Probe("loss.backward()", [loss], "error")
+                elif x:
+                    yield Probe(f"sum({x}).sum().backward()", kind="error")
+
+
+def _of_result(  # noqa: C901 - one for each type
+    place: str, seen: Any, expected: Any, fails_with: _Fails, depth: int = 0
+) -> Iterator[Probe]:
+    """Probes for the properties of a result that make the check fail alone."""
+    if isinstance(seen, Tensor) and isinstance(expected, Tensor):
+        for name, probes in _OF_TENSOR.items():
+            observed: Any = getattr(seen, name, None)
+            if observed != getattr(expected, name, None) and fails_with(
+                replace(expected, **{name: observed})
+            ):
+                yield from (probe.of(place) for probe in probes)
+    elif type(seen) is not type(expected) and not (_is_number(seen) and _is_number(expected)):
+        if seen is not NOT_RECORDED:
+            yield Probe(f"type({place}).__name__")
+    elif not isinstance(seen, list | tuple | dict):
+        yield Probe(place, kind="property" if isinstance(seen, bool) else "values")
+    elif len(seen) != len(expected):
+        yield Probe(f"len({place})")
+    elif isinstance(seen, dict) and seen.keys() != expected.keys():
+        yield Probe(f"sorted({place})")
+    elif depth < _DEEPEST:
+        is_dict = isinstance(expected, dict)
+        parts = expected if is_dict else dict(enumerate(expected))
+        for key in [key for key in parts if seen[key] != parts[key]][:_MOST_ENTRIES]:
+
+            def fails(part: Any, key: Any = key) -> bool:
+                changed = {**parts, key: part}
+                return fails_with(changed if is_dict else type(expected)(changed.values()))
+
+            yield from _of_result(f"{place}[{key!r}]", seen[key], parts[key], fails, depth + 1)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _of_gradients(seen: Any, expected: Any, text: CaseText) -> Iterator[Probe]:
+    """The gradients that reach the arguments from a loss of the result, or the error of its backward."""
+    is_tensor = isinstance(expected, dict) and isinstance(expected.get("output"), Tensor)
+    loss = f"{RESULT}.square().sum()" if is_tensor else f"sum(part.square().sum() for part in {RESULT})"
+    back = f"{loss}.backward()"
+    own, right = (side.get("gradients") if isinstance(side, dict) else None for side in (seen, expected))
+    if isinstance(own, dict) and isinstance(right, dict):
+        differing = [name for name in right if own.get(name) != right[name]]
+    else:
+        yield Probe(back, kind="error")
+        own, right, differing = {}, {}, [*text.names]
+    of_root = {path[1]: name for name in reversed(differing) if (path := _PATH.match(name))}
+    for root, name in of_root.items():
+        probes = _of_place(name, text, _GRAD, _EACH_GRAD)
+        if name in text.leaves:
+            probes = [probe.of(text.leaves[name]) for probe in _GRAD]
+        elif text.makers.get(root) == "own" and probes:  # it may be a non-leaf
+            place = probes[0].shows.removesuffix(".grad is None")
+            yield _values(f"torch.autograd.grad({loss}, {place}, allow_unused=True)[0]")
+        if root in text.names or name in text.leaves:
+            yield from (replace(probe, after=[back]) for probe in probes)
+    yield Probe(back, kind="error")
+
+
+def _of_side_effects(case: Case, text: CaseText) -> Iterator[Probe]:
+    """Probes for what the call changed in the caller's objects, unlike the reference's."""
+    sides = case.sides
+    seen, expected = (side.changes for side in sides)
+    after, right = (side.side_effects["after"] for side in sides)
+    every = dict.fromkeys([*seen, *expected])
+    for changed in sorted(every, key=lambda change: change in seen and change in expected):
+        path, _, part = changed.rpartition(":")
+        if changed in seen and changed in expected and after.get(path) == right.get(path):
+            continue
+        if path == "torch" and part in _OF_MODES:
+            yield _OF_MODES[part]
+        else:
+            yield from _of_place(path, text, _OF_CHANGE.get(part, ()), _OF_NETWORK.get(part, ()), part)
+
+
+def _of_place(
+    path: str, text: CaseText, probes: Sequence[Probe], of_network: Sequence[Probe], part: str = ""
+) -> list[Probe]:
+    """Probes of an object of the caller's, by its path; those of the whole network if it is in one."""
+    found = _PATH.fullmatch(path)
+    if found is None or found[1] not in text.names:
+        return []
+    place = text.names[found[1]]
+    match text.makers[found[1]]:
+        case "module":
+            return [probe.of(place) for probe in of_network]
+        case "optimizer":
+            return [probe.of(place) for probe in _OF_OPTIMIZER.get(part, ())]
+    is_of_network = "." in found[2]  # which is the author's own
+    whole = [*of_network, *_OF_OPTIMIZER.get(part, ())] if is_of_network else []
+    exact = place + re.sub(r"\.(\d+)", r"[\1]", found[2])
+    return [*(probe.of(exact) for probe in probes), *(probe.of(place) for probe in whole)]
