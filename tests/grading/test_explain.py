@@ -14,7 +14,7 @@ def test_what_the_stub_passes_is_said(klass):
     klass.hand_in("ben", HALF)
     klass.grade()
     out = said(klass, "ben", "01_tiny", "q2", "--all")
-    assert "1 of 2 checks passed: 0 points. A check that the starter code passes too" in out
+    assert "1 of 2 checks passed: 0 points. A check earns nothing while another" in out
     assert "judged now the same, check by check" in out
 
 
