@@ -47,6 +47,11 @@ class _Messages:
         """The message about a part of the caller's objects, if the check has one."""
         return next((text for rule, text in self.changes.items() if fnmatchcase(path_and_part, rule)), None)
 
+    def rank_of_change(self, path_and_part: str) -> int:
+        """The number of the message about a part; behind all others if it has none."""
+        fits = (n for n, rule in enumerate(self.changes) if fnmatchcase(path_and_part, rule))
+        return next(fits, len(self.changes))
+
     def of_use(self, name: str) -> str:
         """The message about an observation of the result's use."""
         message = self.then.get(name, "") if isinstance(self.then, Mapping) else self.then
@@ -272,8 +277,13 @@ def _assert_then(rules: Rules, messages: _Messages, seen: Any, expected: Any) ->
 
 
 def _assert_changes(rules: Rules, messages: _Messages, seen: Observation, expected: Observation) -> None:
-    """Fail if a part that must change is unchanged or wrong, or if a count changed that must not."""
-    for path_and_part, sentence in expected.changes.items():
+    """Fail if a part that must change is unchanged or wrong, or if a count changed that must not.
+
+    Changes that the check has a message for come first, in the order of these messages.
+    """
+    for path_and_part, sentence in sorted(
+        expected.changes.items(), key=lambda change: messages.rank_of_change(change[0])
+    ):
         part = path_and_part.rpartition(":")[2]
         if part not in _TRACES and not is_named(path_and_part, rules.ignore):
             if path_and_part in seen.changes:

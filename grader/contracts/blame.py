@@ -65,21 +65,21 @@ def _needed(cases: Sequence[Case], failed: Mapping[int, object], number: int) ->
     }
 
 
-def named_case(cases: Sequence[Case], failed: Mapping[int, object], number: int) -> str:
-    """How a message about a failed case begins; empty for a typical case and for one that did not run.
+def named_case(cases: Sequence[Case], failed: Mapping[int, object], number: int) -> tuple[str, bool]:
+    """How a message about a failed case begins, and whether this is an example.
 
     It names the cause. If that does not explain every failure, or no cause is known, the case is an example;
-    without a cause, all its variations are named.
+    without a cause, all its variations are named. Of a typical case, and of one that did not run, nothing is.
     """
     case = cases[number]
     if case.is_typical or case.did_not_run:
-        return ""
+        return "", False
     found = causes(cases, failed, number) - {MEMORY}
     explains_all = found <= {factor for factor, _ in _in_every(cases, failed)}
     if found and explains_all:
-        return case.declared.sentence(found)
+        return case.declared.sentence(found), False
     sentence = case.declared.sentence(found or case.variations.keys() - {MEMORY})
-    return f"For example, {sentence[:1].lower()}{sentence[1:]}"
+    return f"For example, {sentence[:1].lower()}{sentence[1:]}", True
 
 
 def hint_of_cause(cases: Sequence[Case], failed: Mapping[int, object], number: int) -> str | None:

@@ -340,6 +340,8 @@ class SeenCall:
         if path not in self._reference.side_effects[when]:
             raise NotApplicable(f"there is no {path} in this case")
         record = self.observed.side_effects[when].get(path)
+        if record is None:  # the worker sends only what changed
+            record = self._reference.side_effects["before"][path]
         tensor = record.get("tensor") if isinstance(record, dict) else None
         if not isinstance(tensor, Tensor):
             raise wrong(f"The caller's {path} is not a tensor any more.", group=f"{path} is gone")

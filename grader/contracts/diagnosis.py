@@ -29,12 +29,12 @@ _DIAGNOSES = {
         "have been an operation in place, or an optimizer's step between forward and backward"
     ),
     "a view of a leaf Variable that requires grad": (
-        "a slice or a view of a trainable leaf is written to while gradients are recorded. An update belongs "
-        "under torch.no_grad(); a computation writes into a buffer that does not require grad"
+        "a slice or a view of a trainable leaf is written to while gradients are recorded. To update "
+        "it, write under torch.no_grad(). To compute with it, write to a copy"
     ),
     "leaf Variable that requires grad": (
-        "a trainable leaf is overwritten while gradients are recorded. An update belongs under "
-        "torch.no_grad(); a computation uses the out-of-place operation"
+        "a trainable leaf is overwritten while gradients are recorded. To update it, "
+        "write under torch.no_grad(). To compute with it, use the out-of-place operation"
     ),
     "moved into the graph interior": (
         "a leaf was given a history after it had been used: it was changed in place between forward and "

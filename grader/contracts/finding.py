@@ -54,6 +54,7 @@ class Finding:
         failure: why nothing was observed.
         is_none: whether the trouble is a None, which a missing return may explain.
         of_values: whether values were compared with the reference's, and differ.
+        is_example: whether `case` names a failed case, and not what explains every failure.
     """
 
     kind: Kind
@@ -68,6 +69,7 @@ class Finding:
     failure: Failure | None = None
     is_none: bool = False
     of_values: bool = False
+    is_example: bool = False
 
     @property
     def message(self) -> str:

@@ -33,10 +33,11 @@ RUNGS = {
     "type": "{Of} is {kind}, not a tensor, so it has no gradients.",
     "error": "{Of} cannot be computed",
     "no history": "{Of} does not require grad: it is not connected to {names} by the autograd graph.",
-    "shape of output": "{Of} has the wrong shape {shape}.",
+    "shape of output": "{Of} has the shape {shape} instead of {right}.",
     "overwritten": "`backward()` on {of} fails: a tensor that autograd had saved was overwritten.",
     "freed": "`backward()` on {of} fails: an earlier backward freed saved tensors of its graph.",
     "raised": "`backward()` on {of} fails",
+    "gone": "After your call, {name} {is} gone from the caller's objects, so {of} gives no gradient to it.",
     "frozen": "{Name} {does} not require grad, so {of} gives no gradient to it.",
     "not connected": "{Name} {gets} no gradient from {of}: the graph does not connect them.",
     "missing": "The {gradient} of {name} {is} None.",
@@ -173,7 +174,7 @@ class _Ladder:
         if needed and not output.requires_grad:
             self.fail("no history", names=listed(needed))
         if isinstance(right, Tensor) and output.shape != right.shape:
-            self.fail("shape of output", shape=output.shape)
+            self.fail("shape of output", shape=output.shape, right=right.shape)
 
     def _fail_to_go_back(self, error: Raised) -> None:
         if raised(error, RuntimeError, OVERWRITTEN):
@@ -187,8 +188,12 @@ class _Ladder:
         alike: dict[tuple[str, str], list[str]] = {}
         for name in names:
             gradient, rung = seen.gradients.get(name), ""
-            if gradient is None:
-                rung = ("frozen" if name in seen.frozen else "not connected") if seen.is_known else "missing"
+            if gradient is None and not seen.is_known:
+                rung = "missing"
+            elif gradient is None and name not in seen.gradients:
+                rung = "gone"
+            elif gradient is None:
+                rung = "frozen" if name in seen.frozen else "not connected"
             elif wanted[name] is None:
                 rung = "connected"
             if rung:

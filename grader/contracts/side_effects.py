@@ -119,8 +119,9 @@ def _tensor(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Itera
         held = f"The tensor that was {path}.grad before your call has other values now"
         of_grad = f"{held}: the caller may still hold it."
     if of_grad:
-        frozen = "" if old.requires_grad else f" {path} does not require grad: leave its .grad alone."
-        yield ("frozen grad" if frozen else "grad"), f"{of_grad}{frozen}"
+        frozen = not old.requires_grad and not new.requires_grad
+        why = f" {path} does not require grad: leave its .grad alone." if frozen else ""
+        yield "grad" if old.requires_grad else "frozen grad", f"{of_grad}{why}"
     yield from _hooks(path, then["hooks"], now["hooks"])
     yield from _attributes(path, then["attributes"], now["attributes"])
 

@@ -223,6 +223,7 @@ class FailedCheck(NamedTuple):
         error: an AssertionError, unless the check is broken.
         case: the name of the case; None where a typical case failed, or no case was observed.
         beginning: how the message begins, as in ``Where h is transposed``.
+        is_example: whether this names only one of the failed cases.
         hint: what helps against wrong values, as far as the failed cases show it.
         form: what is wrong with the form of what the student returned, over which a check may break.
     """
@@ -230,6 +231,7 @@ class FailedCheck(NamedTuple):
     error: BaseException
     case: str | None = None
     beginning: str = ""
+    is_example: bool = False
     hint: str | None = None
     form: Finding | None = None
 
@@ -268,7 +270,7 @@ def failure_of(check: Check, function: CheckFunction, contracted: ContractObserv
     return FailedCheck(
         error,
         None if any(cases[n].is_typical for n in failed) else cases[number].name,
-        named_case(cases, failed, number),
+        *named_case(cases, failed, number),
         hint_of_cause(cases, failed, number),
         None if isinstance(error, AssertionError) else cases[number].other_form,
     )
@@ -317,7 +319,9 @@ def _finding(check: Check, failure: FailedCheck, folder: Path) -> Finding:
         found.kind in {"wrong", "side effect", "raised"} and entry is not None
     ):  # at another statement it is another mistake
         group = f"{entry.tb_frame.f_code.co_name}+{statement_of(entry)}: {group}"
-    return replace(found, hint=hint and hint[:MAX_TEXT], group=group, case=beginning or found.case)
+    hint = hint and hint[:MAX_TEXT]
+    case = beginning or found.case
+    return replace(found, hint=hint, group=group, case=case, is_example=failure.is_example)
 
 
 def _explained(

@@ -71,7 +71,8 @@ def is_passed(check: Check, verdicts: Mapping[str, Verdict]) -> bool:
     return verdict is not None and verdict.outcome == "passed"
 
 
-_OF_FINDING = ("message", "hint", "failure", "kind", "group", "stopped", "place")  # what a result keeps
+#: What a result keeps.
+_OF_FINDING = ("message", "hint", "failure", "kind", "group", "stopped", "place", "is_example")
 _UNJUDGED = Verdict("failed", Finding("broken", UNJUDGED))
 
 

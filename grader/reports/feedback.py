@@ -245,10 +245,11 @@ def _gained(question: QuestionResult) -> str:
 def diagnoses_of(checks: Sequence[CheckResult], *, shows_diagnoses: bool = True) -> list[Diagnosis]:
     """The failed checks of a question by their messages, the likeliest cause of the others first.
 
-    A check that fails for typical inputs comes before one that fails for others only. Among these come
-    first: code that stopped or was stopped, side effects that can change results, and the message of most
-    checks. A check that was not reached belongs to the first. A check whose message gives the message of
-    another as its reason failed because of that.
+    A check that fails for typical inputs comes before one that fails for others only, and a message that
+    explains every failure before one with an example. Among these come first: code that stopped or was
+    stopped, side effects that can change results, and the message of most checks. A check that was not
+    reached belongs to the first. A check whose message gives the message of another as its reason failed
+    because of that.
     """
     failed = [check for check in checks if check.outcome != "passed"]
     if not shows_diagnoses:  # what failed together would tell of them
@@ -269,6 +270,7 @@ def diagnoses_of(checks: Sequence[CheckResult], *, shows_diagnoses: bool = True)
         by_message.values(),
         key=lambda d: (
             d.check.outcome == "partly",
+            d.check.is_example,
             not d.check.stopped,
             d.check.kind != "side effect",
             -len(d.same),

@@ -37,7 +37,8 @@ class CheckResult:
         points: what it earned.
         case: the name of the case that a ``partly`` check fails.
         message: the diagnosis, with its case; None if the check passed.
-        failure, kind, group, stopped, place: of its `Finding`; results of older graders do not have them.
+        failure, kind, group, stopped, place, is_example: of its `Finding`; results of older graders do not
+            have them.
         snippet: code that shows the fault in a cell of the student's notebook; empty if no short code does,
             and None if none was looked for.
     """
@@ -55,6 +56,7 @@ class CheckResult:
     group: str = ""
     stopped: bool = False
     place: Place | None = None
+    is_example: bool = False
     snippet: str | None = None
 
 

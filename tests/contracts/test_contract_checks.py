@@ -602,6 +602,13 @@ def test_what_is_kept_is_no_matter_of_values(judge, name):
     assert failure(assert_same_values, judge(name)) is None
 
 
+def test_a_tensor_that_an_answer_leaves_alone_is_unchanged(judge):
+    """If only the reference writes to it, it is the same before and after the call, and not gone."""
+    seen = judge("what has to change", answer="def f(x):\n    return None").cases[0].seen
+    assert seen.before("x").version == seen.after("x").version
+    assert seen.before("x").value == seen.after("x").value
+
+
 def only_where(condition, then):
     return f"def f(x):\n    if {condition}:\n        return {then}\n    return 2 * x"
 

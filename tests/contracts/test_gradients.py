@@ -36,7 +36,7 @@ LADDER = {
     "return 1.0": "The loss is a float, not a tensor, so it has no gradients.",
     "return (w1 @ w2).detach().mean()": "The loss does not require grad: it is not "
     "connected to w1 and w2 by the autograd graph.",
-    "return ((w1 @ w2) ** 2).mean(1)": "The loss has the wrong shape (3,).",
+    "return ((w1 @ w2) ** 2).mean(1)": "The loss has the shape (3,) instead of ().",
     "y = (w1 @ w2) ** 2; w1.data.add_(0); w1.detach().add_(1); return y.mean()": "`backward()` on the loss "
     "fails: a tensor that autograd had saved was overwritten.",
     "y = ((w1 @ w2) ** 2).mean(); y.backward(); return y": "`backward()` on the loss fails: an earlier "
@@ -196,6 +196,13 @@ def test_gradients_that_an_answer_returned(right):
         assert_gradients({}, right["gradients"], of="the loss", because={"w1:missing": "w1, that is."})
     with pytest.raises(AssertionError, match=r"^The loss is a list, not a tensor"):
         assert_gradients([1], right, of="the loss")
+
+
+def test_a_tensor_that_the_call_removed_is_gone_and_not_cut_off(right):
+    """Nothing is said of the graph if the caller's list or dict doesn't hold the tensor any more."""
+    without = {name: gradient for name, gradient in right["gradients"].items() if name != "w2"}
+    with pytest.raises(AssertionError, match=r"^After your call, w2 is gone from the caller's objects"):
+        assert_gradients({**right, "gradients": without}, right, of="the loss")
 
 
 def test_a_gradient_of_another_shape_is_told_with_both(tell, right):

@@ -169,9 +169,9 @@ def test_gradient_of_x(input_gradient):
     """The gradient is taken with respect to `x`."""
     assert_same_values(
         input_gradient,
-        "The result is not the gradient of `model(x).sum()` with respect to `x`.\n\nOn which tensor did "
-        "you call `requires_grad_()`, and from which did you read `.grad`? `.float()` and `.reshape()` "
-        "return new tensors. Run the model in the modes it is in.",
+        "The result is not the gradient of `model(x).sum()` with respect to `x`.\n\nRun the model in the "
+        "modes it is in. On which tensor did you call `requires_grad_()`, and from which did you read "
+        "`.grad`? `.float()` and `.reshape()` return new tensors.",
     )
 
 

@@ -250,7 +250,7 @@ task_grad_norms = contract(
             losses_of_leaves,
             list=["several", "single", "parts", "twice", "equal", "minimum", "turned", "one tensor", "far"],
             words={
-                "parts": "has losses that do not depend on all of params",
+                "parts": "has an entry that does not depend on all params",
                 "twice": "has a loss twice",
                 "equal": "has two losses of one value",
                 "minimum": "has a loss whose gradient is 0",

@@ -524,14 +524,14 @@ def test_gradients_of_the_chunks(tbptt):
     """Gradients are truncated every `k` steps and accumulated."""
     assert_same_values(
         tbptt,
-        "The total is not the sum of the losses of all steps as a float.\n\nDoes it include the steps that "
-        "are left at the end?",
+        "The total is not the sum of the losses of all steps as a float.\n\nFrom which state does each chunk "
+        "start? Does the total include the steps that are left at the end?",
         changes={
+            "readout*": "The gradients of all steps were not added to the `.grad` of `readout`.\n\nWhich "
+            "losses backpropagate in each chunk, and how much does each of them count?",
             "cell*": "The gradients of `cell` are not those of chunks of `k` steps.\n\nFor this `k` and "
             "this number of steps, write down which losses backpropagate together, and how far. Include a "
             "shorter last chunk.",
-            "readout*": "The gradients of all steps were not added to the `.grad` of `readout`.\n\nWhich "
-            "losses backpropagate in each chunk, and how much does each of them count?",
         },
     )
 
@@ -639,7 +639,7 @@ def life(setup, kind):
 def note_running(found, center, when):
     """Record the buffer that the module holds, and whether it is connected to a graph."""
     running = found[f"running {when}"] = state(center)["buffers"].get("running")
-    found[f"running {when} has a history"] = running is not None and running.fields.requires_grad
+    found[f"running {when} requires grad"] = running is not None and running.fields.requires_grad
 
 
 @inside
@@ -725,6 +725,9 @@ def test_statistic_and_gradients(Center):
     assert new is not None, (
         "`running` is not a buffer: `named_buffers()` does not list it. Is it a parameter or an attribute?"
     )
+    for name, value in Center.expected.entry().items():
+        is_right = not name.endswith("requires grad") or Center.seen.entry()[name] == value
+        assert is_right, f"{name}: `running` must not be connected to a graph when `forward` returns."
     assert_same_values(
         Center,
         "An output, or `running`, is wrong.\n\nPrint what you store and what you subtract "

@@ -498,9 +498,8 @@ def test_block_has_values_and_gradients(residual_block):
             "no history": "Where `relu` passes nothing on, the gradients must be 0, not missing.",
             "nan": "In the backward pass, 0 is multiplied by infinity.\n\nWhich of your operations "
             "overflows if `x @ w` is -800 or 800, or has an infinite derivative at 0?",
-            "wrong": "Autograd differentiates another function than the one you computed.\n\nWhich write "
-            "did autograd not record, or which path did you cut? Where the input of `relu` is exactly 0, "
-            "the gradient must be 0.",
+            "wrong": "\n\nDid autograd record every write and every path to `x` and `w`? Where the input of "
+            "`relu` is exactly 0, the gradient must be 0.",
         },
         none_is_zero=False,
     )
@@ -596,8 +595,8 @@ def test_teacher_and_student_go_on(ema_update):
     """The teacher stays detached; the student is unchanged."""
     assert_no_side_effects(
         ema_update,
-        "Print `[(id(p), p.requires_grad, p.grad_fn) for p in teacher.parameters()]` before and after an "
-        "update. Don't modify the student: its training continues.",
+        "Don't write to the student, not even for a moment: its training continues. Each parameter of the "
+        "teacher must be the same object before and after, with the same `requires_grad` and `grad_fn`.",
     )
     assert_same_gradients(ema_update)
 

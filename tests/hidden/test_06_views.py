@@ -289,7 +289,7 @@ def about_the_tail(gradient, right):
     """What a wrong gradient of h comes of: no way back, or no division."""
     wrong = [pair for _, pair in wrong_entries(gradient, right)]
     if not any(seen for seen, _ in wrong):
-        return "It is 0 where it is wrong.\n\nAre these columns of the result connected to `h`?"
+        return "\n\nWhich columns of the result are not connected to `h`?"
     if len({round(seen / wanted, 3) for seen, wanted in wrong if wanted}) == 1:
         return "The columns from `k` on lack the factor `1 / s`.\n\nDid autograd record the division?"
     return (

@@ -62,7 +62,10 @@ def after_a_write(setup, y):
     }
     with torch.no_grad():
         writes[write]()
-    return {"the recorded gradient": second, "the result, after a later write,": gradients(y, x=leaf)}
+    return {
+        "the gradient that create_graph=True records": second,
+        "the result, after a later write,": gradients(y, x=leaf),
+    }
 
 
 square = contract(
@@ -98,7 +101,7 @@ def test_gradients_and_writes(square):
         square,
         because={"wrong": "\n\nBy which values does your `backward` multiply the incoming gradient?"},
         then={
-            "the recorded gradient": {
+            "the gradient that create_graph=True records": {
                 "not connected": "\n\nDoes autograd record what `backward` computes? Are its tensors "
                 "connected to the graph?",
                 "wrong": "\n\nIf the first gradient is correct, which part of `backward` does autograd not "

@@ -228,6 +228,19 @@ def test_the_root_cause_comes_first(messages, order):
     assert [(one.check.message, len(one.same), len(one.follows)) for one in found] == order
 
 
+def test_the_likeliest_cause_of_the_others_comes_first():
+    """Typical before other inputs, what explains every failure before an example, then errors and changes."""
+    in_order = [
+        check(message="stopped", stopped=True),
+        check(message="changed", kind="side effect"),
+        check(message="wrong", kind="wrong"),
+        check(message="varied", outcome="partly", kind="side effect"),
+        check(message="example", outcome="partly", stopped=True, is_example=True),
+    ]
+    found = diagnoses_of([*reversed(in_order)])
+    assert [each.check.message for each in found] == [each.message for each in in_order]
+
+
 def test_a_fault_that_is_another_checks_reason_is_said_once():
     """A check that failed because of what an earlier message says is folded into that."""
     first, second = (
