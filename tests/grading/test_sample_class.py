@@ -54,6 +54,7 @@ RESULT = {
     *("ignored", "with_answers", "copy", "seen"),
 }
 QUESTION = {"id", "title", "function", "status", "score", "max_score", "checks", "afterword", "adjusted"}
+OF_A_FINDING = {"failure", "kind", "group", "stopped", "place", "is_example", "snippet"}
 CHECK = {"id", "title", "outcome", "points", "max_points", "case", "message", "hint"}
 PROVENANCE = {"notebook_sha256", "checks_sha256", "grader", "torch", "protection", "graded_at"}
 
@@ -189,7 +190,7 @@ def test_form_of_a_result(graded):
             assert question["checks"]
             assert sum(check["max_points"] for check in question["checks"]) == question["max_score"]
             for check in question["checks"]:
-                assert set(check) - {"failure", "kind", "group", "stopped", "place"} == CHECK
+                assert set(check) - OF_A_FINDING == CHECK
                 assert check["outcome"] in {"passed", "partly", "failed", "error"}
                 assert (check["outcome"] == "partly") == (check["case"] is not None)
                 assert (check["outcome"] == "passed") == (check["message"] is None)
