@@ -349,7 +349,7 @@ def of_each_parameter(setup, result):
     first = {**opt.param_groups[0], "params": 0, "lr": 0}
     memory = {name: dict(opt.state.get(p, {})) for name, p in named}
     for _, p in named:
-        p.grad = torch.ones_like(p)
+        p.grad = torch.full_like(p, 1)
     opt.step()
     return {
         "held": {name: len(groups) for name, groups in held.items()},
