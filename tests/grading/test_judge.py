@@ -209,8 +209,11 @@ def test_the_same_mistake_has_the_same_group(hinted):
 @pytest.mark.parametrize(
     ("other", "told"),
     [
-        ({"value": in_base64([2.5, 3.5]), "shape": [2]}, "its shape is (2,)"),
-        ({"value": in_base64([2.5], "d"), "dtype": "torch.float64"}, "its dtype is torch.float64"),
+        ({"value": in_base64([2.5, 3.5]), "shape": [2]}, "its shape is (2,) instead of (1,)"),
+        (
+            {"value": in_base64([2.5], "d"), "dtype": "torch.float64"},
+            "its dtype is torch.float64 instead of torch.float32",
+        ),
         ({"value": in_base64([math.nan])}, "it is nan"),
     ],
 )
