@@ -37,7 +37,7 @@ RUNGS = {
     "overwritten": "`backward()` on {of} fails: a tensor that autograd had saved was overwritten.",
     "freed": "`backward()` on {of} fails: an earlier backward freed saved tensors of its graph.",
     "raised": "`backward()` on {of} fails",
-    "gone": "After your call, {name} {is} gone from the caller's objects, so {of} gives no gradient to it.",
+    "gone": "After your call, {name} {is} gone from the caller's objects, so {of} gives {it} no gradient.",
     "frozen": "{Name} {does} not require grad, so {of} gives no gradient to it.",
     "not connected": "{Name} {gets} no gradient from {of}: the graph does not connect them.",
     "missing": "The {gradient} of {name} {is} None.",
@@ -46,8 +46,8 @@ RUNGS = {
     **dict.fromkeys(["nan", "zero", "multiple", "length", "digits", "wrong"], _WRONG),
 }
 _OF_WRONG_VALUES = "The {values} wrong, and so {is} its {gradient} with respect to {name}."
-_OF_ONE = {"does": "does", "gets": "gets", "gradient": "gradient", "is": "is"}
-_OF_MANY = {"does": "do", "gets": "get", "gradient": "gradients", "is": "are"}
+_OF_ONE = {"does": "does", "gets": "gets", "gradient": "gradient", "is": "is", "it": "it"}
+_OF_MANY = {"does": "do", "gets": "get", "gradient": "gradients", "is": "are", "it": "them"}
 #: Problems for which the explanation of "wrong" also holds. For nan and lost digits it may not.
 _WRONG_TOO = {"zero", "multiple", "length", "shape"}
 
