@@ -40,12 +40,12 @@ def hint_of(path_and_part: str, hint: str | None) -> tuple[str | None, bool]:
     return (None, False) if part in _SAY_ALL else (hint, True)
 
 
-_TRACES = {"hooks", "attributes", "class", "persistent", "retains_grad", "history", "is_leaf"}
+_CHANGE_NO_RESULT = {"hooks", "attributes", "class", "persistent", "retains_grad", "history", "is_leaf"}
 
 
 def may_explain_others(path_and_part: str) -> bool:
     """Whether a change can explain other findings: one of a mode, a flag, values or a ``.grad``."""
-    return path_and_part.rpartition(":")[2] not in _TRACES
+    return path_and_part.rpartition(":")[2] not in _CHANGE_NO_RESULT
 
 
 #: A sentence about each mode of ``grader/runtime/torch_state.py`` that a function left changed.

@@ -310,10 +310,12 @@ def _finding(check: Check, failure: FailedCheck, folder: Path) -> Finding:
     error, beginning = failure.error, failure.beginning
     found = error.finding if isinstance(error, FailedCheckError) else wrong(str(error)).finding
     group = f"{beginning} {found.group}".strip()
-    hint = found.hint or (check.hint if found.takes_hint else None)
-    if failure.case is not None:  # the author's hints are about mistakes that typical inputs show
-        is_general = found.of_values or found.kind == "side effect"
-        hint = failure.hint if found.of_values else None if is_general else found.hint
+    if failure.case is None:
+        hint = found.hint or (check.hint if found.takes_hint else None)
+    elif found.of_values:  # the author's hints are about mistakes that typical inputs show
+        hint = failure.hint
+    else:
+        hint = None if found.kind == "side effect" else found.hint
     entry = last_entry(error, folder)
     if (
         found.kind in {"wrong", "side effect", "raised"} and entry is not None

@@ -15,7 +15,7 @@ from grader.sandbox.facts import Tensor
 _DEEPEST, _MOST_ENTRIES = 3, 8  # of a result: entries of entries, and how many of them
 _PATH = re.compile(
     r"(\w+)((?:\.\w+|\[\d+\]|\['\w+'\])*)"
-)  # as workers write it; what else they may say is no code
+)  # a path as workers write it: no other text from a worker becomes code
 #: Whether a check fails where only a part of a result is as the student's.
 _Fails = Callable[[Any], bool]
 
@@ -101,7 +101,7 @@ _OF_NETWORK: Mapping[str, Sequence[Probe]] = {
 _OF_OPTIMIZER: Mapping[str, Sequence[Probe]] = {
     "value": (
         Probe("[len(state) for state in {x}.state.values()]"),
-        Probe("[group['lr'] for group in {x}.param_groups]"),
+        _values("[group['lr'] for group in {x}.param_groups]"),
         _values("[v for state in {x}.state.values() for v in state.values()]"),
     ),
     "identity": (Probe("len({x}.state)"),),

@@ -96,7 +96,7 @@ def sha256_of(text: str) -> str:
 
 
 def write_gradebook(store: ResultsStore, text: str, written: Collection[object]) -> list[str]:
-    """Write a gradebook; if somebody edited the old one, rename that first.
+    """Write a gradebook. An old one that was edited is renamed first.
 
     Args:
         written: the hashes of gradebooks that runs wrote; a file with another hash was edited.

@@ -485,14 +485,12 @@ def late_binding(model, x, names):
     """All hooks read the loop variable when they run, and write to the last name."""
     modules = dict(model.named_modules())
     gradients, handles = {}, []
+
+    def hook(module, inputs, output):
+        output.register_hook(lambda gradient: gradients.update({name: gradient}))
+
     for name in names:
-        handles.append(
-            modules[name].register_forward_hook(
-                lambda module, inputs, output: (
-                    output.register_hook(lambda gradient: gradients.update({name: gradient})) and None
-                )
-            )
-        )
+        handles.append(modules[name].register_forward_hook(hook))
     model(x).sum().backward()
     for handle in handles:
         handle.remove()
