@@ -462,10 +462,16 @@ def _shell_of(notebook: Notebook) -> Any:
             if name == "time" and line.strip():
                 execute(line, f"%{name}")
 
-        def run_cell_magic(self, name: str, _line: str, cell: str) -> None:
-            """``%%name``; the body of a cell that is measured or captured runs."""
+        def run_cell_magic(self, name: str, line: str, cell: str) -> None:
+            """``%%name``; the body of a cell that is measured or captured runs.
+
+            ``%%capture output`` defines ``output``, which holds nothing: what a cell prints is not stored.
+            """
             if name in _TRANSPARENT:
                 execute(cell, f"below %%{name}", "" if cell.startswith("%%") else "#\n")  # as many lines
+            if name == "capture":
+                outputs = [word for word in line.split() if word.isidentifier()]
+                notebook.names.update((output, NullObject()) for output in outputs)
 
         def getoutput(self, *_: Any, **__: Any) -> list[str]:
             """``x = !command`` prints nothing."""
