@@ -24,6 +24,8 @@ from grader.text import capital
 
 _NO_TEXTS: Mapping[str, Any] = {}
 #: Recorded counts that may be smaller than the reference's.
+#: Records that are judged as side effects.
+_RANDOM_NUMBERS = "random numbers"
 _AMOUNTS = {"entered", "graphs", "graphs left"}
 #: The memory of so many forwards more than the reference's is accepted.
 _SLACK = {"left": 0.15, "peak": 0.15, "peak+1": 1.0}
@@ -181,6 +183,8 @@ def assert_no_side_effects(case: Case, hint: str = "", *, may_share_storage: boo
         return
     if expected.raised is None:
         _require(_raised(seen, expected))
+    if _RANDOM_NUMBERS in case.record and seen.recorded and expected.recorded:
+        _require(_recorded(_NO_TEXTS, _RANDOM_NUMBERS, seen.recorded, expected.recorded))
     _require(_changed(case.rules, hint or None, seen, expected, may_share_storage=may_share_storage))
 
 
@@ -213,8 +217,8 @@ def _returned(
     _assert_changes(rules, messages, seen, expected)
     if expected.then is not NOT_RECORDED:
         _assert_then(rules, messages, seen.then, expected.then)
-    for name in (each for each in record if each != "steps"):
-        yield from _recorded(messages, name, seen.recorded, expected.recorded)
+    for name in (each for each in record if each not in {"steps", _RANDOM_NUMBERS}):
+        yield from _recorded(messages.recorded, name, seen.recorded, expected.recorded)
 
 
 def _parts(
@@ -361,7 +365,7 @@ def _part_of(entry: Mapping[str, Any] | None, part: str) -> Any:
 
 
 def _recorded(
-    messages: _Messages, name: str, seen: Mapping[str, Any], expected: Mapping[str, Any]
+    messages: Mapping[str, str], name: str, seen: Mapping[str, Any], expected: Mapping[str, Any]
 ) -> Iterator[Finding]:
     """Wrong counts of what all networks did, or what one of them did (``model.calls``)."""
     whose, _, amount = name.rpartition(".")
@@ -376,7 +380,7 @@ def _recorded(
         elif count != right and not (
             fact in _AMOUNTS and isinstance(count, int) and count <= right + int(more or 0)
         ):
-            yield _finding_of_count(messages.recorded, fact, count, right)
+            yield _finding_of_count(messages, fact, count, right)
 
 
 def _too_heavy(
@@ -439,6 +443,8 @@ def _finding_of_count(messages: Mapping[str, str], name: str, count: Any, right:
         "calls": f"Your function calls the network {_times(count)}; {_times(right)} is enough.",
         "copies": "Your function calls a copy of the network instead of the network itself.",
         "recorded": "Autograd records operations during your call.",
+        _RANDOM_NUMBERS: "Your function draws from torch's global random generator or seeds it, so all later "
+        "random numbers of the program change.",
         "left": f"After your call, {count} kB are still in memory; {right} kB are enough.",
         "peak": f"While the network computes, {count} kB are in memory; {right} kB are enough.",
         "outputs left": "After your call, a tensor that the network returned is still in memory.",

@@ -149,10 +149,11 @@ class Call:
         record: observations of networks during the call, of all networks or of one (``model.calls``):
             ``calls`` (also of a copy), ``recorded``, ``given``; ``entered``, the most rows of a call;
             ``graphs``, the most graphs of earlier calls alive at a call (``graphs+1`` allows one more); and
-            ``graphs left``. Also ``warnings``, and ``steps``, the ``.grad`` of everything that an optimizer
-            updates in each step. In the case that measures memory, the bytes that stay alive: ``left`` after
-            the call, at the ``peak`` of the networks' forwards (``peak+1`` allows one more forward), or
-            ``half``, less than half of what `plain` leaves.
+            ``graphs left``. Also ``warnings``; ``steps``, the ``.grad`` of everything that an optimizer
+            updates in each step; and ``random numbers``, whether the call draws from torch's global generator
+            or seeds it, which is judged as a side effect. In the case that measures memory, the bytes that
+            stay alive: ``left`` after the call, at the ``peak`` of the networks' forwards (``peak+1`` allows
+            one more forward), or ``half``, less than half of what `plain` leaves.
         plain: an ``@inside`` function of ``setup`` that computes the same and keeps everything alive.
     """
 

@@ -12,6 +12,7 @@ from grader.errors import CourseError
 #: What a contract may record besides (`Call.record`).
 RECORDED = (
     *("calls", "recorded", "given", "entered", "graphs", "graphs+1", "graphs left", "warnings", "steps"),
+    "random numbers",
     *("left", "peak", "peak+1", "half"),
 )
 #: The argument that a pattern such as ``model.fc*:grad`` begins with.

@@ -36,6 +36,7 @@ _held, _small_blocks = memory.held, memory.small_blocks
 _nbytes = torch.UntypedStorage.nbytes
 _element_size, _size = torch._C.TensorBase.element_size, torch._C.TensorBase.size
 _sequence_number = torch._C._autograd._get_sequence_nr
+_random_state, _equal = torch.default_generator.get_state, torch.equal
 _past_subclasses: Any = torch._C.DisableTorchFunctionSubclass
 _double = torch.float64
 # Sizes of names, in order. They differ between seeds, but the same ones are always odd, and the same ones
@@ -254,6 +255,8 @@ class Recorder:
         self.copies = 0
         self.recorded = False
         self.sequence = 0  # the number of the operation that autograd would have recorded next
+        self.random_numbers = False
+        self._random_state = _random_state() if "random numbers" in self._wanted else None
         self.given: list[Any] = []
         self.steps: list[dict[str, Any]] = []  # of each step of an optimizer the gradients that it had
         self.entered = dict.fromkeys(networks.values(), 0)  # at most, of rows, in a call
@@ -295,6 +298,11 @@ class Recorder:
             held = [p for group in optimizer.param_groups for p in group["params"]]
             self.steps.append({names.get(_id(p), "another tensor"): snap(read_grad(p)) for p in held})
 
+    def of_end(self) -> None:
+        """Record whether the call drew from torch's global generator, or seeded it."""
+        if self._random_state is not None:
+            self.random_numbers = not _equal(self._random_state, _random_state())
+
     def recorded_events(self) -> dict[str, Any]:
         """The records that are compared with the reference after the call."""
         return {
@@ -302,6 +310,7 @@ class Recorder:
             "calls": self.calls,
             "copies": self.copies,
             "recorded": self.recorded,
+            "random numbers": self.random_numbers,
             "steps": self.steps,
             "entered": self.entered,
             "graphs": self.graphs,
@@ -360,6 +369,12 @@ def _note_call(network: Any, out: Any, begun: int) -> None:
     if _noticed:
         with _past_subclasses():  # a class of the student's may say anything of its tensors
             _noticed[0].of_call(network, out, begun)
+
+
+def note_end_of_call() -> None:
+    """Let the recorder look at what the call left, before anything is put back."""
+    for recorder in _noticed:
+        recorder.of_end()
 
 
 def _bytes_of_row(tensor: Any) -> int:

@@ -78,6 +78,23 @@ def kept_within_bounds(n, m, scale):
     return w.clamp(-3, 3).requires_grad_()
 
 
+@wrong("q1")
+def seeded_for_the_whole_program(n, m, scale):
+    """Calls torch.manual_seed, so every later random number of the program is another one."""
+    torch.manual_seed(0)
+    w = scale * torch.randn(n, m)
+    return w.requires_grad_()
+
+
+@accepted("q1")
+def generator_put_back(n, m, scale):
+    """fork_rng restores the global generator, so that it may be seeded meanwhile."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        w = scale * torch.randn(n, m)
+    return w.requires_grad_()
+
+
 _drawn = {}
 
 

@@ -505,6 +505,11 @@ wrong_edits(
             ],
             "Takes the weight out of the mean, so mse_loss saves the caller's input.",
         ),
+        "weight_rounded": (
+            "self.weight = weight",
+            "self.weight = torch.tensor(weight)",
+            "Stores the weight in a tensor, which rounds it to float32.",
+        ),
         "losses_added_up": (
             "self.loss = F.mse_loss(input * self.weight, self.target)",
             "self.loss = getattr(self, 'loss', 0) + F.mse_loss(input * self.weight, self.target)",

@@ -59,7 +59,7 @@ make_weight = contract(
         cover=["n.value", "m.value", "call.sequence"],
         between={"in a second call, after the first weight was filled with 0": overwritten_with_0},
     ),
-    call=Call(then=four_steps),
+    call=Call(then=four_steps, record=["random numbers"]),
 )
 
 

@@ -421,7 +421,7 @@ ContentLoss = contract(
             says="a tensor in the shape of input",
         ),
         "other": tensor("=image", roles=["plain"], layouts=["contiguous"]),
-        "weight": number(1.5, 1.0, -0.3, says="a float"),
+        "weight": number(1.3, 1.0, -0.3, says="a float"),
         "module": own(
             as_the_case_says,
             life=["used twice", "late", "again", "behind", "one of two", "in eval mode"],
