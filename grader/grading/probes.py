@@ -291,7 +291,9 @@ def _of_side_effects(case: Case, text: CaseText) -> Iterator[Probe]:
         if changed in seen and changed in expected and after.get(path) == right.get(path):
             continue
         if path == "torch" and part in _OF_MODES:
-            yield _OF_MODES[part]
+            is_in_block = text.calls[0].startswith("with ")  # whose end restores the mode
+            shows = _OF_MODES[part].shows
+            yield Probe("mode", after=[f"    mode = {shows}"]) if is_in_block else _OF_MODES[part]
         else:
             yield from _of_place(path, text, _OF_CHANGE.get(part, ()), _OF_NETWORK.get(part, ()), part)
 
