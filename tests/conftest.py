@@ -80,7 +80,7 @@ def zygote():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SECRET_OF_THE_OUTSIDE", SECRET)
         preload = modules_to_preload(["torch.func.jvp"])
-        with Zygote(preload=preload, released_cells=[COMPILED], stubs=["def f(): ..."]) as started:
+        with Zygote(preload=preload, released_cells=[COMPILED], starter_code=["def f(): ..."]) as started:
             yield started
 
 

@@ -17,11 +17,11 @@ from _pytest.outcomes import Skipped
 from grader.contracts.check import describe, entries
 from grader.contracts.diagnosis import finding_of
 from grader.contracts.finding import FailedCheckError, Finding, wrong
-from grader.contracts.observation import finding_without_facts, other_form
+from grader.contracts.observation import finding_without_observation, other_form
 from grader.contracts.side_effects import changed_parts
 from grader.errors import CourseError
-from grader.sandbox.evidence import Failure, NoFacts, RequestOutcome, RequestRaised, no_facts
-from grader.sandbox.facts import Raised, Tensor, is_cut_off
+from grader.sandbox.evidence import Failure, NotObserved, RequestOutcome, RequestRaised, not_observed
+from grader.sandbox.values import Raised, Tensor, is_cut_off
 from grader.text import capital
 
 #: The factor of the cases in which memory is measured, besides the result and side effects.
@@ -257,7 +257,7 @@ class Case:
         seconds = self._seen.stopped_after
         if seconds is not None:
             seconds = seconds if isinstance(seconds, float) else 0.0
-            finding = finding_without_facts(no_facts(Failure.TIMEOUT, seconds=seconds))
+            finding = finding_without_observation(not_observed(Failure.TIMEOUT, seconds=seconds))
             if self.did_not_run:
                 message = "Your function did not run in this case: an earlier one took too long."
                 finding = replace(finding, sentence=message)
@@ -431,10 +431,10 @@ class ContractObservation:
             CourseError: the contract was not observed, or the reference raises an error of its own.
         """
         records = self._expected
-        if isinstance(records, NoFacts):
+        if isinstance(records, NotObserved):
             raise CourseError(f"contract {self.contract} could not observe the reference: {records.reason}")
         if isinstance(records, RequestRaised):
-            message = finding_without_facts(records).sentence
+            message = finding_without_observation(records).sentence
             raise CourseError(f"contract {self.contract} fails on the reference: {message}")
         if not isinstance(records, list) or len(records) != len(self._declared):
             raise CourseError(
@@ -456,8 +456,8 @@ class ContractObservation:
         """The records of the submission, one for each case; FailedCheckError if there are none."""
         _ = self.expected
         records = self._seen
-        if isinstance(records, RequestRaised | NoFacts):
-            raise FailedCheckError(finding_without_facts(records))
+        if isinstance(records, RequestRaised | NotObserved):
+            raise FailedCheckError(finding_without_observation(records))
         if not isinstance(records, list) or len(records) != len(self._declared):
             raise wrong("The observations of your function are in a form that cannot be judged.", kind="form")
         return [record if isinstance(record, dict) else {} for record in records]

@@ -54,7 +54,7 @@ class Outcome:
         return "; ".join(clauses)
 
 
-#: The outcomes of an assignment's wrong answers, by the question's id and the answer's name.
+#: The outcomes of an assignment's known-wrong answers, by the question's id and the answer's name.
 Outcomes = Mapping[str, Mapping[str, Outcome]]
 
 

@@ -13,13 +13,13 @@ from pathlib import Path
 from platform import python_version
 from typing import Any, Self
 
-from grader.course.assignment import ANSWERS, MASTER
+from grader.course.assignment import ANSWERS, SOURCE
 from grader.course.course import Course
 from grader.notebooks.reader import Cell
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import ObservationPlan, TimeLimits
-from grader.sandbox.zygote import Protection, Zygote, ZygoteProcess
+from grader.sandbox.zygote import ActiveSandbox, Zygote, ZygoteProcess
 from grader.version import code_hash
 
 #: What a zygote is started with: the arguments of ``grader.sandbox.zygote.Zygote``, plain JSON.
@@ -36,7 +36,7 @@ class Executor(ABC):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._protection: Protection | None = None
+        self._sandbox: ActiveSandbox | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -47,26 +47,26 @@ class Executor(ABC):
     @property
     @abstractmethod
     def environment_fingerprint(self) -> Sequence[str]:
-        """What decides about evidence besides the plan; see the function of this name."""
+        """Everything besides the plan that evidence depends on; see the function of this name."""
 
     @property
     @abstractmethod
     def prefetch(self) -> int:
-        """How many notebooks to have at hand just now, so that no worker ever waits for the next."""
+        """The number of notebooks to read ahead now, so that no worker waits for the next."""
 
-    def start(self) -> Protection:
-        """What confines the workers; the first call starts what they need, and tries the sandbox out.
+    def start(self) -> ActiveSandbox:
+        """The sandbox of the workers; the first call starts their processes and tests the sandbox.
 
         Raises:
-            ProtectionError: they cannot be confined as asked.
+            SandboxError: they cannot be confined as asked.
         """
         with self._lock:
-            if self._protection is None:
-                self._protection = self._start()
-            return self._protection
+            if self._sandbox is None:
+                self._sandbox = self._start()
+            return self._sandbox
 
     @abstractmethod
-    def _start(self) -> Protection: ...
+    def _start(self) -> ActiveSandbox: ...
 
     @abstractmethod
     def observe(self, cells: Sequence[Cell], plan: ObservationPlan, limits: TimeLimits) -> Evidence:
@@ -96,9 +96,9 @@ class LocalExecutor(Executor):
     def prefetch(self) -> int:
         return 2 * self.max_workers
 
-    def _start(self) -> Protection:
+    def _start(self) -> ActiveSandbox:
         self._zygote = self._stack.enter_context(Zygote(**self._settings, started=self._started))
-        return self._zygote.protection
+        return self._zygote.sandbox
 
     def observe(self, cells: Sequence[Cell], plan: ObservationPlan, limits: TimeLimits) -> Evidence:
         self.start()
@@ -170,5 +170,5 @@ def modules_to_preload(texts: Iterable[str]) -> frozenset[str]:
 
 def modules_of_answers(course: Course, stems: Iterable[str]) -> frozenset[str]:
     """The same for the references and the known answers of some assignments."""
-    files = [course.root / path.format(stem) for stem in stems for path in (MASTER, ANSWERS)]
+    files = [course.root / path.format(stem) for stem in stems for path in (SOURCE, ANSWERS)]
     return modules_to_preload(file.read_text(encoding="utf-8") for file in files if file.is_file())

@@ -25,7 +25,7 @@ from grader.sandbox.evidence import Evidence, Failure
 #: A check: it takes a case of its contract, by the contract's name.
 CheckFunction = Callable[..., None]
 #: Gives the reference's evidence with how far observations of some questions move, by their ids.
-Measured = Callable[[Collection[str]], Evidence]
+Measure = Callable[[Collection[str]], Evidence]
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Verdict:
     """How a check ended.
 
     Attributes:
-        outcome: ``error`` where the check broke itself.
-        finding: what is told of it; None where it passed.
-        cause: where and why the check broke, for its author's eyes; None where it did not.
+        outcome: ``error`` if the check itself broke.
+        finding: the problem, for the student; None if the check passed.
+        cause: where and why the check itself broke, for its author only; otherwise None.
         case: the name of the case that a ``partly`` check fails.
     """
 
@@ -67,14 +67,15 @@ def judge(
     rubric: Rubric,
     evidence: Evidence,
     reference: Evidence,
-    measured: Measured | None = None,
+    measure: Measure | None = None,
 ) -> dict[str, Verdict]:
     """Run every check over a submission.
 
     Args:
         rubric: the checks; those of its file that it leaves out are not run.
-        measured: asked for the questions in which a failure depends on the reference's sensitivity.
-            Most do not: they stay the same whether the sensitivity is 0, or the largest possible.
+        measure: called with the questions in which a failure depends on the reference's sensitivity; it
+            returns the reference's evidence with that. Most failures are the same whether the sensitivity is
+            0 or the largest possible.
 
     Returns:
         The verdict of each check by its id.
@@ -84,14 +85,14 @@ def judge(
     """
     verdict = _judging(rubric, evidence, reference)
     verdicts = {check.id: verdict(check) for check in rubric.checks}
-    if measured is None:
+    if measure is None:
         return verdicts
     failed = [check for check in rubric.checks if verdicts[check.id] != PASSED]
     contracts = {check.contract for check in failed}
     if_perturbed = _judging(rubric, evidence, reference.most_sensitive(contracts))
     doubtful = [check for check in failed if verdicts[check.id] != if_perturbed(check)]
     if doubtful:
-        verdict = _judging(rubric, evidence, measured({check.question for check in doubtful}))
+        verdict = _judging(rubric, evidence, measure({check.question for check in doubtful}))
     return verdicts | {check.id: verdict(check) for check in doubtful}
 
 
@@ -329,10 +330,10 @@ def _finding(check: Check, failure: FailedCheck, folder: Path) -> Finding:
 def _explained(
     finding: Finding, check: Check, function: str, evidence: Evidence, reference: Evidence
 ) -> Finding:
-    """The same finding, with its cause where other evidence tells it.
+    """The same finding, with its cause if other evidence shows it.
 
-    A function that is not there is missing because its cell stopped, if a cell did; and a None that the
-    function returned is the trouble where the reference returns a value.
+    A function is missing because its cell stopped, if a cell did. A None that the function returned is the
+    problem if the reference returns a value.
     """
     if finding.failure is Failure.NOT_REACHED:
         errors = [cell.raised for cell in evidence.cells if cell.raised is not None]

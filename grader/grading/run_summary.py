@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from grader.results.changes import Change
-from grader.results.model import Absence, Result
+from grader.results.model import MissingSubmission, Result
 
 GRADING = "grading"  # what a run does once references are observed
 
@@ -86,7 +86,7 @@ class RunSummary:
     """
 
     results: list[Result]
-    absent: list[Absence]
+    missing: list[MissingSubmission]
     fresh: int
     without_notebook: list[str]
     notes: list[str] = field(default_factory=list)

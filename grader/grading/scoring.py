@@ -12,7 +12,7 @@ from grader.course.rubric import Rubric
 from grader.grading.flags import flags_of
 from grader.grading.judge import Verdict
 from grader.grading.submission import Submission
-from grader.results.model import CheckResult, Flag, Provenance, QuestionResult, Result, kept_cells
+from grader.results.model import CheckResult, Flag, Provenance, QuestionResult, Result, first_failed_cells
 from grader.sandbox.decoding import Status
 from grader.sandbox.evidence import UNANSWERED, UNJUDGED, Evidence, FailedCell
 from grader.scores import total
@@ -127,7 +127,7 @@ def _result(  # noqa: PLR0913, PLR0917 - as above
     provenance: Provenance,
     evidence: Evidence | None,
 ) -> Result:
-    questions = tuple(question for question in asked if not question.is_end_task)
+    questions = tuple(question for question in asked if not question.is_bonus_task)
     return Result(
         submission.name,
         submission.student,
@@ -141,8 +141,8 @@ def _result(  # noqa: PLR0913, PLR0917 - as above
         tuple(flags),
         questions,
         provenance,
-        next((question for question in asked if question.is_end_task), None),
-        *kept_cells([FailedCell.of(cell) for cell in evidence.cells] if evidence else []),
+        next((question for question in asked if question.is_bonus_task), None),
+        *first_failed_cells([FailedCell.of(cell) for cell in evidence.cells] if evidence else []),
         ignored=submission.ignored,
         with_answers=submission.with_answers,
         copy=submission.copy,
@@ -159,7 +159,7 @@ def _question(
     results = []
     shares = (
         [check.points * is_passed(check, verdicts) for check in checks]  # a bonus task counts its checks
-        if question.is_end_task
+        if question.is_bonus_task
         else earned_by_check(checks, verdicts, credit)
     )
     for check, points in zip(checks, shares, strict=True):
@@ -168,8 +168,7 @@ def _question(
             check.id, check.title, verdict.outcome, points, check.points, None, None, verdict.case
         )
         if found := verdict.finding:
-            told = {name: getattr(found, name) for name in _OF_FINDING}
-            result = replace(result, **told)
+            result = replace(result, **{name: getattr(found, name) for name in _OF_FINDING})
         results.append(result)
     return QuestionResult(
         question.id,

@@ -27,8 +27,8 @@ from grader.grading.probes import Probe, fails, probes_of
 from grader.reports.feedback import diagnoses_of
 from grader.results.model import QuestionResult, Result
 from grader.sandbox.evidence import Evidence, RequestOutcome
-from grader.sandbox.facts import Raised
 from grader.sandbox.plan import ObservationPlan, Request
+from grader.sandbox.values import Raised
 from grader.text import printable
 
 #: Observes a notebook: the student's, or the reference.

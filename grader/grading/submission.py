@@ -244,7 +244,7 @@ def _best(versions: Sequence[Version], in_time: Callable[[Submission], bool]) ->
 
 
 def _name_students(names: Iterable[str]) -> dict[str, str]:
-    """Each name with a safe name that no other has; a name that is safe already stays as it is."""
+    """A distinct safe name for each name; a name that is already safe is unchanged."""
     safe: dict[str, str] = {}
     taken: set[str] = set()
     for name in sorted(set(names), key=lambda name: (file_name(name) != name, name)):

@@ -40,7 +40,7 @@ def defines(source: str, name: str) -> bool:
 
 
 def line_of_definition(source: str, name: str) -> int | None:
-    """The last line of a cell, from 1, that defines a name at the left margin as far as its text tells."""
+    """The last line of a cell, from 1, that seems to define a name at the left margin."""
     numbered = enumerate(source.split("\n"), start=1)
     at_margin = (number for number, line in numbered if not line[:1].isspace() and _line_defines(line, name))
     return max(at_margin, default=None)

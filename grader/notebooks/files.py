@@ -36,7 +36,7 @@ class NotebookError(GraderError):
     """A file cannot be read as a notebook; the text says why and what to do.
 
     Args:
-        advice: what to do before the notebook is handed in.
+        advice: the steps to take before submitting the notebook.
         kind: for advice to a student who works in the notebook.
     """
 

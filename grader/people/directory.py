@@ -7,7 +7,7 @@ several; it never guesses. In this order decide:
 2. an id of the same kind (Canvas's number against Canvas's numbers);
 3. an id against all kinds of ids that no two systems give to different people: logins, addresses, numbers;
 4. the name: as it is spelled, else whatever its case, accents and order of words;
-5. among people of one name, Moodle's number, which Moodle gives anew in each assignment.
+5. among people of one name, Moodle's number, which differs between assignments.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Directory:
     def __init__(self, people: Iterable[Person]) -> None:
         self.people = tuple(people)
         self._students: dict[str, list[Person]] = defaultdict(list)
-        self._told_apart: dict[str, list[Person]] = defaultdict(list)
+        self._with_id: dict[str, list[Person]] = defaultdict(list)
         self._ids: dict[tuple[str, str], list[Person]] = defaultdict(list)
         self._logins: dict[str, list[Person]] = defaultdict(list)
         self._names: dict[str, list[Person]] = defaultdict(list)
@@ -66,7 +66,7 @@ class Directory:
                 self._students[person.student].append(person)
             for kind, text in person.ids.items():
                 self._ids[kind, folded(text)].append(person)
-                self._told_apart[file_name(f"{person.name}-{text}")].append(person)
+                self._with_id[file_name(f"{person.name}-{text}")].append(person)
             for text in {folded(text) for text in person.logins}:
                 self._logins[text].append(person)
             for key in {key for text in {person.student, person.name} for key in name_keys(text)}:
@@ -89,7 +89,7 @@ class Directory:
             logins: what may be a login, an address or a number, whichever system gave it.
             ids: by kind.
         """
-        folders = [self._students.get(name, self._told_apart.get(name, ())) for name in names]
+        folders = [self._students.get(name, self._with_id.get(name, ())) for name in names]
         typed = [self._ids.get((kind, folded(text)), ()) for kind, text in ids.items() if kind != "moodle"]
         anywhere = [self._logins.get(folded(login), ()) for login in logins]
         for found in (*folders, *typed, *anywhere):
@@ -142,7 +142,7 @@ class Pairs:
 
 
 def pair(students: Collection[Person], others: Directory) -> Pairs:
-    """Find each student's place among other people; whoever may be two people is nobody."""
+    """Find each student's place among other people; a student who may be several people has none."""
     place = {id(person): at for at, person in enumerate(others.people)}
     found = {s.student: [place[id(p)] for p in others.find_person(s)] for s in students}
     claims: dict[int, int] = defaultdict(int)

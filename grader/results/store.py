@@ -57,7 +57,7 @@ class Run:
 
     Attributes:
         seed: of the inputs of a run that has to be completed.
-        forced: whether such a run was told to grade again what was graded already.
+        forced: whether such a run was asked to grade existing results again.
         finished: whether it came to its end; False for a run that was stopped.
         current: student and name of each result in the gradebook of the last run that ended.
         excused: student and assignment of each who is excused and has no result.

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from . import errors, torch_objects
-from .facts import Raised, snap
+from .encoding import Raised, snap
 from .graph import behind, explains, leaf_of
 from .named_tensors import Given
 
@@ -51,7 +51,7 @@ def begin_case(number: int, arriving: str) -> None:
 
 
 def derived(seed: int, use: bytes) -> int:
-    """A seed for a use, which tells neither the seed itself nor that for another use."""
+    """A seed for one use; it reveals neither the original seed nor the seeds for other uses."""
     return int.from_bytes(_sha256(b"%d %b" % (seed, use)).digest()[:8])
 
 

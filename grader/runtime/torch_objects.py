@@ -114,9 +114,9 @@ def read_grad(tensor: Any) -> Any:
 
 
 class Fields(NamedTuple):
-    """All facts of a tensor that do not refer to other tensors; where they are equal, all of them are.
+    """All observed properties of a tensor that don't refer to other tensors.
 
-    The value is the bytes of its elements in row-major order, None where there are no numbers to read; a
+    The value is the bytes of its elements in row-major order, or None if there are no numbers to read; a
     complex number is two real numbers.
     """
 
@@ -131,7 +131,7 @@ class Fields(NamedTuple):
     version: int | None
 
     def encoded(self) -> dict[str, Any]:
-        """The same as it travels."""
+        """The same in the form of JSON."""
         return {
             "kind": "Parameter" if self.kind is _Parameter else "Tensor",
             "dtype": str(self.dtype),
@@ -146,7 +146,7 @@ class Fields(NamedTuple):
 
 
 def fields_of(tensor: Any) -> Fields:
-    """The facts of a tensor now; within torch.func, those of its content."""
+    """The present properties of a tensor; within torch.func, those of its content."""
     if _interpreter() is None and not _is_wrapped(tensor):
         return _fields(tensor, tensor)
     with _without_transforms():

@@ -205,13 +205,13 @@ _dtypes = {kind: _get_autocast_dtype(kind) for kind in _KINDS}
 _set_recursion_limit = sys.setrecursionlimit
 _recursion_limit = _get_recursion_limit()
 _collect = gc.enable
-_kept: list[Any] = []  # a guard of torch's puts back what was before it as soon as it is freed
+_guards: list[Any] = []  # kept alive, because torch's guard restores the previous mode when it is freed
 
 
 def _restore_lasting_modes() -> None:
     """Put back inference mode, autocast, the recursion limit and the collection of garbage."""
     if _is_inference():
-        _kept.append(_Inference(False))
+        _guards.append(_Inference(False))
     for kind in _KINDS:
         if _is_autocast(kind):
             _set_autocast(kind, False)
@@ -309,11 +309,12 @@ class _ManyAttributes:
 
     def __init__(self, several: Iterable[_Attributes] = ()) -> None:
         self._several = [*several]
-        self._names = [name for its in self._several for name in its.values]
-        self._values = [value for its in self._several for value in its.values.values()]
-        self._places = [its.current for its in self._several for _ in its.values]
-        classes = [its for its in self._several if isinstance(its.owner, type)]
-        self._classes, self._sizes = [its.current for its in classes], [len(its.values) for its in classes]
+        self._names = [name for each in self._several for name in each.values]
+        self._values = [value for each in self._several for value in each.values.values()]
+        self._places = [each.current for each in self._several for _ in each.values]
+        classes = [each for each in self._several if isinstance(each.owner, type)]
+        self._classes = [each.current for each in classes]
+        self._sizes = [len(each.values) for each in classes]
 
     def restore(self) -> list[str]:
         """Put back what was changed; returns its names."""

@@ -20,7 +20,7 @@ from torch import nn
 from torch.nn import functional
 
 from . import errors, gradients, identity, kinds, torch_objects
-from .facts import Raised, key_text, snap
+from .encoding import Raised, key_text, snap
 from .graph import graph
 from .opaque import sealed_function
 from .watching import graph_at
@@ -45,7 +45,7 @@ def begin_request(seed: int) -> None:
     _marks.clear()
     gradients.begin_request(seed)
     _calls[:] = [gradients.derived(seed, b"calls"), 0]
-    reseed(gradients.derived(seed, b"inputs"))  # which torch.initial_seed() tells students' code
+    reseed(gradients.derived(seed, b"inputs"))  # which student code can read with torch.initial_seed()
 
 
 def seed_of_case(number: int) -> int:
@@ -76,7 +76,7 @@ def state(thing: Any) -> dict[str, Any]:
 
 
 def attempt(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What the function returns, or the error it raised, as a fact."""
+    """Return the result of a function, or the error that it raised, as an observation."""
     try:
         return function(*args, **kwargs)
     except Exception as error:

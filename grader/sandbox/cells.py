@@ -25,7 +25,7 @@ from grader.sandbox.decoding import (
     parse_notices,
     parse_survey,
 )
-from grader.sandbox.evidence import REASONS, Answer, CellFailure, Evidence, Failure, no_facts
+from grader.sandbox.evidence import REASONS, Answer, CellFailure, Evidence, Failure, not_observed
 from grader.sandbox.plan import ObservationPlan, TimeLimits
 from grader.sandbox.wire import WireError
 from grader.sandbox.zygote import CpuTimes, WorkerProcess, killed_for_memory
@@ -65,7 +65,7 @@ class NothingToObserveError(Exception):
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure)
-        self.reason = no_facts(failure)
+        self.reason = not_observed(failure)
 
 
 class NotebookRun:
@@ -186,9 +186,9 @@ class NotebookRun:
         plan, checked = self._plan, [(cell.number, questions_checked(cell.source)) for cell in self._cells]
         checks = {
             function: [number for number, questions in checked if plan.questions.get(function) in questions]
-            for function in plan.stubs
+            for function in plan.starter_code
         }
-        return {"demonstrations": plan.demonstrations, "stubs": plan.stubs, "checks": checks}
+        return {"demonstrations": plan.demonstrations, "starter_code": plan.starter_code, "checks": checks}
 
     def _run_cells(self, worker: WorkerProcess) -> None:
         """Run the cells, until their time is over; what is defined by then counts."""
@@ -197,7 +197,7 @@ class NotebookRun:
                 self._run_cell(worker, cell)
                 continue
             if self.names:  # they ran before, and half of them are of no use
-                raise NothingToObserveError(Failure.TOO_LATE_FOR_NOTEBOOK)
+                raise NothingToObserveError(Failure.NOTEBOOK_OVER)
             for unreached in self._cells[position:]:
                 failed = CellFailure(unreached.number, None, _UNREACHED)
                 self._failed.setdefault(unreached.number, failed)
@@ -233,7 +233,7 @@ class NotebookRun:
         self._cells = self._cells[:position] + following
 
     def _survey(self, worker: WorkerProcess) -> None:
-        parse = partial(parse_survey, functions=set(self._plan.stubs))
+        parse = partial(parse_survey, functions=set(self._plan.starter_code))
         survey = self.ask(worker, "survey", {}, self._limits.cell, parse)
         self.note_patched(survey.patched)
         self.names, self.defined_in = self.names or survey.names, self.defined_in or survey.cells

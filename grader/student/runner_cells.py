@@ -31,7 +31,7 @@ def run(request: dict[str, Any], write: Callable[[dict[str, Any]], None], watchd
     questions = request["questions"]
     notebook.set_assignment(
         request["demonstrations"],
-        {question["function"]: question["stub"] for question in questions},
+        {question["function"]: question["starter_code"] for question in questions},
         {question["function"]: question["checks"] for question in questions},
     )
     for number, source in request["cells"]:

@@ -28,7 +28,7 @@ class Student:
 
     @property
     def identity(self) -> str:
-        """Tells students of one name apart."""
+        """The text that distinguishes students of one name."""
         return self.id or (self.logins[0] if self.logins else self.name)
 
 
@@ -114,12 +114,12 @@ class Context:
 
 @dataclass(frozen=True)
 class Named:
-    """What a system's name of a file or a folder says.
+    """The information in a system's name of a file or a folder.
 
     Attributes:
         student: as the system calls them.
         id: the system's own number of the student.
-        logins: what else tells who that is.
+        logins: other ids of the student.
         file: as the student called the file; empty where the name is a folder's.
         when: of the submission; None where the name says nothing of it.
         order: grows with each submission, where the name has no time.
@@ -143,7 +143,7 @@ def _nothing(*_: object) -> None:
 
 @dataclass(frozen=True)
 class System:
-    """A system, by the names that it gives to what it hands out.
+    """A system, by the names that it gives to downloads.
 
     Attributes:
         key: names it in ``collected.csv``, and the roster's column of its ids.

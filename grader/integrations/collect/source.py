@@ -82,7 +82,7 @@ class Source:
     files: list[SourceFile] = field(default_factory=list)  # the notebooks
     repositories: set[Parts] = field(default_factory=set)  # folders that are clones, or copies of clones
     clones: set[Parts] = field(default_factory=set)  # folders of a folder that Git has made
-    others: list[SourceFile] = field(default_factory=list)  # ordinary files that are no notebooks
+    others: list[SourceFile] = field(default_factory=list)  # regular files that are not notebooks
     systems: set[str] = field(default_factory=set)  # the paths of those that a system wrote
     folders: set[Parts] = field(default_factory=set)  # one or two names deep, that hold any file
     skipped: list[Skipped] = field(default_factory=list)  # look submitted, and are not taken
@@ -98,7 +98,7 @@ class Source:
             self.skipped.append((path_text(parts), reason))
 
     def add(self, parts: Parts, modified: int, size: int, read: Callable[[], bytes]) -> None:
-        """Take an ordinary file for what its name says."""
+        """Take a regular file, as a notebook or another file by its name."""
         self.folders.update(parts[:depth] for depth in range(1, min(len(parts), 3)))
         file = SourceFile(parts, path_text(parts), modified, size, read)
         if not is_notebook(parts[-1]):
@@ -144,8 +144,8 @@ def path_text(parts: Parts) -> str:
     return path if len(path) <= _LONGEST_SHOWN else f"{path[:_LONGEST_SHOWN]}..."
 
 
-def _not_ordinary(mode: int) -> str | None:
-    """Why what has this mode is no ordinary file, as the end of a sentence; None for one."""
+def _not_regular(mode: int) -> str | None:
+    """Why a file of this mode is not a regular file, as the end of a sentence; None if it is one."""
     if stat.S_ISLNK(mode):
         return "is a link, and links are not followed"
     return None if stat.S_ISREG(mode) else "is not a regular file"
@@ -242,7 +242,7 @@ def _add_file(source: Source, parts: Parts, path: Path) -> None:
     except OSError as error:
         source.skip(parts, f"cannot be read ({error.strerror})")
         return
-    if reason := _not_ordinary(status.st_mode):
+    if reason := _not_regular(status.st_mode):
         source.skip(parts, reason)
     elif status.st_nlink > 1:
         source.skip(parts, "is a hard link to a file that may lie elsewhere: collect a real copy of it")
@@ -272,7 +272,7 @@ def _list_zip(path: Path, archive: zipfile.ZipFile, zone: tzinfo) -> Source:
         if is_folder or not parts or (".." not in parts and _is_left_out(parts[:-1])):
             continue
         mode = member.external_attr >> 16
-        reason = _not_ordinary(mode) if stat.S_IFMT(mode) else None  # most systems say nothing
+        reason = _not_regular(mode) if stat.S_IFMT(mode) else None  # most systems say nothing
         if ".." in parts:
             source.skip(parts, "has a path that leads out of the zip")
         elif reason:

@@ -4,7 +4,8 @@ A module with a `FORMAT` is an export: ``export --help``, the messages and the t
 ``docs/instructors.md`` read it from there, and the tests of what every export must do include it.
 
 * Only results of notebooks that are still there are exported, because a result outlives its notebook.
-* Students are found in a teacher's list by `grader.people.directory`; whoever may be two people is nobody.
+* Students are found in a teacher's list by `grader.people.directory`, which finds nobody if several people
+  match.
 * A student's text is escaped for each format: Markdown, XML, CSV cells, workflow commands.
 """
 

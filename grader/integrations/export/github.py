@@ -2,8 +2,8 @@
 
 The outputs have the format of GitHub Classroom's graders: an output holds one question, with a test for each
 of its checks. The reporter adds up the tests' scores for its notices; the table of its first version
-multiplies ``max_score`` by the part of the tests that passed. Names begin with what tells tests apart, and
-with the points, because tables cut them.
+multiplies ``max_score`` by the part of the tests that passed. Names begin with the question and
+the points, which distinguish tests, because tables cut long names.
 """
 
 from __future__ import annotations
@@ -140,8 +140,8 @@ def within_limit(lines: Sequence[str]) -> str:
     content = utf8_text("\n".join(lines)).encode()
     if len(content) <= MAX_SUMMARY:
         return content.decode()
-    kept = content[: MAX_SUMMARY - len(_CUT.encode())]  # and of that whole lines
-    return kept[: kept.rfind(b"\n")].decode() + _CUT
+    cut = content[: MAX_SUMMARY - len(_CUT.encode())]  # and of that whole lines
+    return cut[: cut.rfind(b"\n")].decode() + _CUT
 
 
 def _status(result: Result, answer: QuestionResult) -> Status:

@@ -51,7 +51,7 @@ def refused(attempt: Attempt) -> bool:
 
 
 def works(control: Attempt) -> bool:
-    """Whether something ordinary succeeds."""
+    """Whether an action succeeds that a worker needs."""
     with contextlib.suppress(BaseException):
         control()
         return True

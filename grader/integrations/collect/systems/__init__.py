@@ -1,6 +1,6 @@
 """The systems that notebooks come back from: one module each, found by being here.
 
-A module holds a `SYSTEM`, which says how that system names what it hands out. To add a system, add a module:
+A module holds a `SYSTEM`, which says how that system names downloads. To add a system, add a module:
 ``collect --help``, the messages, the documentation and the tests of what every system must do read it from
 there. A name counts only where the system puts it, at the top: a student named what is below, and could write
 another student's name there.
