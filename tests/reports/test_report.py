@@ -46,7 +46,7 @@ def shown(monkeypatch, tmp_path):
         monkeypatch.setattr(class_table, "Console", lambda **_: Console(file=screen, width=120))
         run = RunSummary(
             results=list(rows),
-            absent=list(absent),
+            missing=list(absent),
             fresh=1,
             without_notebook=list(without),
             notes=[*notes],
