@@ -53,7 +53,7 @@ class Sheet:
 
 
 def delimiter_of(text: str) -> str:
-    """What separates the cells of a CSV text: what its first line has most of.
+    """The delimiter of a CSV text: the candidate that is most frequent in its first line.
 
     Excel's is a semicolon wherever the comma is the decimal sign.
     """

@@ -76,7 +76,7 @@ def markdown_text(text: object) -> str:
 
 
 def fence(text: str) -> str:
-    """What stands above and below a text in Markdown, so that it is code: longer than any such run in it."""
+    """The fence around code in Markdown: longer than any run of backticks in the text."""
     return "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
 
 

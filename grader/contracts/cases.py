@@ -91,7 +91,7 @@ class DeclaredCase:
 
 @dataclass(frozen=True)
 class Rules:
-    """What is up to the answer, and how exact it must be; the reference decides everything else.
+    """The parts that answers may choose freely, and the required precision; the reference decides the rest.
 
     Attributes:
         ignore: patterns of ``path:part`` that are up to the answer, such as ``"p:grad"`` or
@@ -226,7 +226,7 @@ class Case:
 
     @property
     def other_form(self) -> Finding | None:
-        """Where the result has another form than the reference's, over which a check may have broken."""
+        """The finding if the result has another form than the reference's, which may have broken a check."""
         if self.is_cut_off:
             return Finding("form", "Your function changes too much to look at all of it.", group="cut off")
         if self._expected.result is NOT_RECORDED:
@@ -235,7 +235,7 @@ class Case:
 
     @property
     def records(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """What the worker recorded of the student's function and of the reference."""
+        """The worker's records of the student's function and of the reference."""
         return self._record, self._expected_record
 
     def with_seen(self, record: Mapping[str, Any]) -> Case:
@@ -249,7 +249,7 @@ class Case:
 
     @property
     def sides(self) -> tuple[Observation, Observation]:
-        """What was seen and what is expected, whether the calls raised or not.
+        """The observed and the expected outcome, whether the calls raised or not.
 
         Raises:
             FailedCheckError: the student's function was stopped in this case, or in an earlier one.
@@ -266,7 +266,7 @@ class Case:
 
     @property
     def expected(self) -> SeenCall:
-        """What the reference did.
+        """The observation of the reference.
 
         Raises:
             NotApplicable: it raised an error, as it must in this case.
@@ -277,7 +277,7 @@ class Case:
 
     @property
     def seen(self) -> SeenCall:
-        """What the student's function did.
+        """The observation of the student's function.
 
         Raises:
             NotApplicable: the reference raised an error, as it must in this case.
@@ -402,12 +402,12 @@ class SeenCall:
 
 
 def _gradients(pending: Any) -> Any:
-    """What ``backward()`` of a loss gave: gradients, or the error that it raised."""
+    """The outcome of ``backward()`` on a loss: gradients, or the error that it raised."""
     return pending.get("gradients") if isinstance(pending, dict) else None
 
 
 class ContractObservation:
-    """What was seen and expected in the cases of a contract."""
+    """The observed and the expected outcomes in the cases of a contract."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - the contract's part, and what was observed
         self,

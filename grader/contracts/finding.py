@@ -40,7 +40,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check has found.
+    """The finding of a check.
 
     Attributes:
         sentence: the diagnosis, which a student reads.

@@ -46,7 +46,7 @@ def _of_form(text: str, *, is_none: bool = False) -> Finding:
 
 
 def _other_form(seen: Any, expected: Any, path: _Path) -> Finding | None:
-    """Where a value is of another kind than the reference's, or None.
+    """The first place where a value has another type than the reference's, or None.
 
     If both a length and a kind differ, the length counts, because a missing part moves all behind it.
     """

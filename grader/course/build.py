@@ -16,7 +16,7 @@ from grader.errors import CourseError, GraderError
 from grader.files import write_atomic
 
 Points = Mapping[str, float]
-"""What the questions of an assignment are worth, by id."""
+"""The points of an assignment's questions, by id."""
 
 _METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},

@@ -84,7 +84,7 @@ class Contract(WorkerCode):
         return tuple(f"{factor}={kind}" for factor, kinds in self.factors.items() for kind in kinds[1:])
 
     def observation(self, seen: RequestOutcome, expected: RequestOutcome) -> ContractObservation:
-        """What was seen and expected in every case."""
+        """The observed and the expected outcome in every case."""
         record: list[str] = self.plan["record"]
         return ContractObservation(
             self.function, self.declared, self.rules, record, self.name, seen, expected
@@ -367,7 +367,7 @@ def _source(
     sources: Sequence[InsideSource],
     where: FrameType,
 ) -> InsideSource:
-    """What is sent: a function that gives the plan to the worker's own code."""
+    """The source that is sent: a function that passes the plan to the worker's own code."""
     function = plan["function"]
     used = {source.name: source for source in sources}
     words = {word for source in sources for part in source.closure().values() for word in part.words}

@@ -228,7 +228,7 @@ def _dependencies(definition: Any, tree: Definition, names: set[str]) -> tuple[I
 
 
 def _advice(name: str, definition: Any) -> str:
-    """What to do about a name that does not travel."""
+    """Advice about a name that cannot be sent."""
     module = inspect.getmodule(definition)
     assert module is not None
     namespace = vars(module)

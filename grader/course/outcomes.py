@@ -30,7 +30,7 @@ _HEAD = """\
 
 @dataclass(frozen=True)
 class Outcome:
-    """What becomes of an answer; as text, a clause whose subject is the answer.
+    """The outcome of an answer; as text, a clause whose subject is the answer.
 
     Attributes:
         fails: the ids of the hidden checks that it fails.
@@ -85,7 +85,7 @@ def read_outcomes(path: Path) -> dict[str, dict[str, Outcome]]:
 
 @dataclass(frozen=True)
 class Misconception:
-    """What a known-wrong answer misunderstands, and how the hidden checks recognize it.
+    """The misconception of a known-wrong answer, and how the hidden checks recognize it.
 
     Attributes:
         name: of the known-wrong answer.

@@ -79,7 +79,7 @@ class Rubric:
         return total(check.points for check in self.checks_of(question))
 
     def plan(self, seed: int, *, only: str | None = None, expected: bool = False) -> ObservationPlan:
-        """What to observe of a notebook, on the inputs of a seed.
+        """The plan for observing a notebook on the inputs of a seed.
 
         Args:
             only: the id of a question, to leave out the others.

@@ -152,7 +152,7 @@ class _Doctor:
     accept: bool
 
     def _about_contracts(self, course: Course, stem: str, *, is_whole: bool) -> Iterator[str]:
-        """Where the text of the examined questions and their contracts differ."""
+        """Yield the differences between the text of the examined questions and their contracts."""
         assignment = course.assignment(stem)
         ids = [q.id for q in assignment.questions if self.question in {None, q.id}]
         asked = assignment.with_only(ids)

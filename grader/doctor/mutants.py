@@ -462,7 +462,7 @@ def _index_changed(place: Place) -> Expressions:
 
 
 def _one_round_less(place: Place) -> Expressions:
-    """What a loop goes through, without the first or the last."""
+    """The iterable of a loop without its first item, and without its last item."""
     if place.field == "iter":
         things = ast.Call(ast.Name("list", ast.Load()), [place.node], [])
         yield ast.Subscript(things, ast.Slice(lower=ast.Constant(1)), ast.Load())

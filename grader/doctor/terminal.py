@@ -1,4 +1,4 @@
-"""What a terminal shows of the doctor: complaints, kill matrices, mutants that survive, and its progress.
+"""The doctor's output on a terminal: complaints, kill matrices, mutants that survive, and its progress.
 
 A kill matrix shows the known-wrong answers that each check fails. A row without a cross is one that no check
 finds. A column whose crosses never stand alone in their rows is a check that is not needed. ``!`` is a

@@ -152,7 +152,7 @@ class JudgedQuestion:
         return [c for c in self.failed(answer.name) if c not in verdicts or not verdicts[c].ending]
 
     def outcome(self, answer: Answer) -> Outcome:
-        """What became of an answer with the first seed."""
+        """The outcome of an answer with the first seed."""
         verdicts, failed = self.judged[answer.name].verdicts, self.failed(answer.name)
         stops = {verdicts[check].ending for check in failed if check in verdicts} - {""}
         finding = verdicts[failed[0]].finding if failed and failed[0] in verdicts else None
@@ -418,7 +418,7 @@ def _pictures(rubric: Rubric, evidence: Evidence) -> dict[str, str]:
 
 
 def _decisive_variations(rubric: Rubric, seen: Evidence, expected: Evidence) -> dict[str, list[str]]:
-    """Of each contract, the kinds that a notebook's failure needs; none where the reference is broken."""
+    """For each contract, the levels that a notebook's failure needs; none if the reference is broken."""
     kinds = {}
     for name, contract in rubric.contracts.items():
         with suppress(CourseError):

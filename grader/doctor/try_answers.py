@@ -289,7 +289,7 @@ def picture_lines(name: str, outcomes: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _properties(graph: Graph, tensor: Named) -> Iterator[str]:
-    """What a picture shows of a tensor."""
+    """The properties of a tensor that a picture shows."""
     yield tensor.shape
     made_by = None if tensor.made_by is None else operation(graph.nodes[tensor.made_by].op)
     yield "leaf" if tensor.leaf else f"made by {made_by or 'a node that is not shown'}"

@@ -48,7 +48,7 @@ def _broken(code: WorkerCode, outcome: RequestRaised | NotObserved) -> str:
 
 
 def place_inside(code: WorkerCode, error: Raised) -> str:
-    """Where an error came through a contract, as in ``inside.py, line 7: sizes, called by contract grown,``.
+    """The place of an error in a contract, as in ``inside.py, line 7: sizes, called by contract grown,``.
 
     The code raised the error, or ``attempt`` caught it there.
     """
@@ -60,7 +60,7 @@ def place_inside(code: WorkerCode, error: Raised) -> str:
 
 
 def caught_inside(code: WorkerCode, reference: Evidence) -> str | None:
-    """Where the first error came from that was caught of the reference, and what it was; or None."""
+    """A clause about the first error of the reference that was caught, with its place; or None."""
     error = next(_errors_in(reference.outcome(code.name)), None)
     if error is None:
         return None

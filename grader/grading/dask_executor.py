@@ -116,7 +116,7 @@ class DaskExecutor(Executor):
             raise _broken(f"a Dask worker of {self._address} sent no evidence") from None
 
     def _share(self, plan: ObservationPlan) -> Future[ObservationPlan]:
-        """What notebooks have in common, brought to each worker once."""
+        """The plan that notebooks share, sent to each worker once."""
         key = f"plan-{tokenize(plan)}"
         with self._lock:
             if key not in self._plans:
@@ -152,7 +152,7 @@ class DaskExecutor(Executor):
         return 1
 
     def _require_alike(self) -> list[str]:
-        """What is installed on all workers; GraderError where they differ, or their grader from this."""
+        """The packages on all workers; GraderError if they differ, or if their grader is another one."""
         answers = self._ask_workers(installed)
         first_worker, first = next(iter(answers.items()))
         for worker, there in answers.items():

@@ -30,7 +30,7 @@ _IGNORED = {"autograd_grader", "pip", "setuptools", "wheel"}
 
 
 class Executor(ABC):
-    """Where notebooks are observed, at most `max_workers` at a time; used from several threads."""
+    """Observes notebooks, at most `max_workers` at a time; used from several threads."""
 
     max_workers: int
 
@@ -70,7 +70,7 @@ class Executor(ABC):
 
     @abstractmethod
     def observe(self, cells: Sequence[Cell], plan: ObservationPlan, limits: TimeLimits) -> Evidence:
-        """What ``grader.sandbox.observer.observe`` sees; GraderError where there is no worker."""
+        """Observe a notebook as `grader.sandbox.observer.observe` does; GraderError if there is no worker."""
 
     def cancel(self) -> None:
         """Give up what is under way; callers that wait for evidence get an error."""

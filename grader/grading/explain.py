@@ -1,4 +1,4 @@
-"""What an appeal against a result needs, for the instructor: on one screen, or all that is stored."""
+"""The material for an appeal against a result: on one screen, or everything that is stored."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _title(question: QuestionResult, *, with_cell: bool = False) -> Iterator[Blo
 
 
 def _failures(regrade: Regrade, question: QuestionResult, most: int) -> Iterator[Block]:
-    """What failed of an answer, by diagnosis: its checks, itself, and the student's line that it quotes."""
+    """The failures of an answer: checks, diagnosis, and the student's line that the diagnosis quotes."""
     diagnoses = diagnoses_of(question.checks) if question.status == "answered" else []
     for diagnosis in diagnoses[:most]:
         check, more = diagnosis.check, len(diagnosis.same) + len(diagnosis.follows)
@@ -203,7 +203,7 @@ def _how_scored(question: QuestionResult) -> str:
 
 
 def _observed(regrade: Regrade, stored: CheckResult, shown: set[str]) -> Iterator[Block]:
-    """What a check was about, beside what was expected, and the check and its contract as they are now."""
+    """The observations of a check beside the expected ones, and the present check and contract."""
     rubric = regrade.rubric
     check = next((check for check in rubric.checks if check.id == stored.id), None) if rubric else None
     if check is None or rubric is None:

@@ -363,7 +363,7 @@ class _Search:
     _ignored: set[int] = field(default_factory=set)  # nodes, by their ids
 
     def names(self) -> _Names:
-        """What was collected."""
+        """The names that were found."""
         return _Names(frozenset(self._tokens), frozenset(self._rooted), frozenset(self._aliases))
 
     def read_text(self, text: str) -> None:

@@ -218,7 +218,7 @@ def _error_of(check: CheckFunction, arguments: Mapping[str, object]) -> BaseExce
 
 
 class FailedCheck(NamedTuple):
-    """What a check raised.
+    """An error that a check raised.
 
     Attributes:
         error: an AssertionError, unless the check is broken.
@@ -240,7 +240,7 @@ class FailedCheck(NamedTuple):
 def failures_by_case(
     check: Check, function: CheckFunction, cases: Mapping[int, Case]
 ) -> dict[int, BaseException]:
-    """What a check raises in the cases that it is about, by their numbers as they were given.
+    """The errors of a check in its cases, by the numbers of the cases.
 
     Raises:
         CourseError: it cannot be judged on the reference, or it says nothing about a typical case.
@@ -307,7 +307,7 @@ def _verdict(
 
 
 def _finding(check: Check, failure: FailedCheck, folder: Path) -> Finding:
-    """What a failed check found, with its hint, and what is alike in the findings of others."""
+    """The finding of a failed check, with its hint, and the group of similar findings."""
     error, beginning = failure.error, failure.beginning
     found = error.finding if isinstance(error, FailedCheckError) else wrong(str(error)).finding
     group = f"{beginning} {found.group}".strip()

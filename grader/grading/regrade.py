@@ -108,7 +108,7 @@ def _judged_now(
 
 
 def _changed(course: Course, result: Result) -> Iterator[str]:
-    """What is known to have changed since a result was graded."""
+    """Known changes since a result was graded."""
     provenance = result.provenance
     if provenance.checks_sha256 != course.fingerprint(result.name):
         yield "The checks, the course or the grader's code have changed since this was graded."

@@ -121,7 +121,7 @@ def select(
 
 @dataclass(eq=False)
 class RunPlan:
-    """What a run grades, by which checks and with what seed; and what is current of the runs before.
+    """The submissions, checks and seed of a run, and the results of earlier runs that are current.
 
     Attributes:
         before: what ``run.json`` says of the run before.
@@ -187,7 +187,7 @@ class RunPlan:
         return self.term.lateness_and_adjustments(submission.student, stem, max_score, submission.submitted)
 
     def record(self, submissions: Path) -> Run:
-        """What ``run.json`` says while the run goes on."""
+        """The content of ``run.json`` while the run is in progress."""
         return Run(
             seed=self.seed,
             forced=self.is_forced,

@@ -1,4 +1,4 @@
-"""What a run reports: how far it is while it goes on, and its outcome at the end."""
+"""The reports of a run: its progress, and its outcome at the end."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from grader.text import capital
 
 @dataclass(frozen=True)
 class PartialCredit:
-    """What a question earns while one of its checks does not pass.
+    """The rule for the points of a question if one of its checks does not pass.
 
     Attributes:
         part: the part of the points, 0 to 1, of each check that holds for typical inputs.
@@ -50,7 +50,7 @@ def earned_by_check(
 
 
 def earned(checks: Sequence[Check], verdicts: Mapping[str, Verdict], credit: PartialCredit) -> float:
-    """What a question earns."""
+    """The points of a question."""
     return total(earned_by_check(checks, verdicts, credit))
 
 

@@ -86,7 +86,7 @@ _MOST_NAMED = 20  # notebooks of no known assignment, of one student
 
 
 class Content(IntEnum):
-    """What a notebook holds, as far as it decides which version counts."""
+    """The content of a notebook that decides which version counts."""
 
     STARTER_CODE = 0
     UNREADABLE = 1

@@ -1,4 +1,4 @@
-"""What a terminal or a log shows of a run: its progress, then the class and what to do next.
+"""The output of a run on a terminal or in a log: its progress, then the class and what to do next.
 
 The class has a row for each submission or, if it is large, a summary.
 """
@@ -215,7 +215,7 @@ def _table(*left: str, **columns: str) -> Table:
 
 
 def _remark(result: Result) -> str:
-    """What an instructor should know at a glance; the report says why a submission needs review."""
+    """Remarks for the instructor; the report says why a submission needs review."""
     if result.error:
         return escape(terminal_text(result.error))
     remarks = [f"not answered: {', '.join(result.unanswered)}"] if result.unanswered else []

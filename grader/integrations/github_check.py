@@ -50,7 +50,7 @@ _PUBLIC = "These checks test one example each. Your grade comes from hidden chec
 
 @dataclass(frozen=True)
 class _Checked:
-    """What became of a notebook."""
+    """The outcome of a notebook."""
 
     stem: str
     title: str
@@ -74,7 +74,7 @@ class _Checked:
 
     @property
     def lines(self) -> list[str]:
-        """What a terminal would show of it."""
+        """The report that a terminal would show."""
         if isinstance(self.found, GraderError):
             return [terminal_line(str(self.found))]
         shown = Console(
@@ -186,7 +186,7 @@ def _opened(path: str, released: StudentNotebook | None) -> StudentNotebook:
 
 
 def _places(notebooks: Sequence[Path], name: str) -> str:
-    """Where notebooks are: ``in work/``, or the path where a notebook has another name than it should."""
+    """The places of notebooks: ``in work/``, or the path of a notebook with another name than expected."""
     places = [f"in {each.parent}/" if each.name == name else str(each) for each in notebooks]
     return " or ".join(terminal_text(place) for place in some(places, _MOST_PLACES))
 

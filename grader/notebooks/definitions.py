@@ -1,4 +1,4 @@
-"""What a cell defines, from its syntax tree or, where Python cannot parse it, from its text; nothing is run.
+"""The names that a cell defines, from its syntax tree or, if Python cannot parse it, its text.
 
 IPython's own syntax is read nearly as IPython does.
 """

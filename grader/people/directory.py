@@ -82,7 +82,7 @@ class Directory:
     def find(
         self, *names: str, logins: Iterable[str] = (), ids: Mapping[str, str] = NO_IDS
     ) -> Sequence[Person]:
-        """Who may be meant: nobody, one person, or several of one name.
+        """The people that may be meant: nobody, one person, or several of one name.
 
         Args:
             names: of a folder or a person; the surest first.
@@ -102,7 +102,7 @@ class Directory:
         return [person for person in of_moodle if person in named or not named] or named
 
     def find_person(self, person: Person) -> Sequence[Person]:
-        """Who in this directory a person of another one may be.
+        """The people of this directory that a person of another one may be.
 
         The folder of a person of whom no id is known may be called by Canvas's number.
         """
@@ -128,7 +128,7 @@ class Directory:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Who of one directory is who in another.
+    """The people of one directory, matched with those of another.
 
     Attributes:
         places: by student, the position of the one person of the other directory.
@@ -164,7 +164,7 @@ def folded(text: str) -> str:
 
 
 def name_keys(name: str) -> set[str]:
-    """What names of a person have in common, whatever their order, accents and case.
+    """The keys that all spellings of a person's name share, whatever their order, accents and case.
 
     The words in order of the alphabet; and, since Canvas writes ``lovelaceada``, the words without gaps,
     beginning with any of them.

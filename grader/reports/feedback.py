@@ -1,4 +1,4 @@
-"""What a student reads about a result: what failed and why, in one place for pages, exports and `explain`."""
+"""The feedback about a result: what failed and why, in one place for pages, exports and `explain`."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Diagnosis:
 
 
 def feedback_html(result: Result, pictures: Pictures, code: OwnCode, shows: Feedback = EVERYTHING) -> str:
-    """What a student reads about one submission, as one HTML file that needs nothing else.
+    """The feedback about one submission, as one self-contained HTML file.
 
     Args:
         code: the student's own, which belongs to the diagnoses.
@@ -131,7 +131,7 @@ def about_submission(result: Result) -> list[Block]:
 def about_question(
     result: Result, question: QuestionResult, shows: Feedback, code: Sequence[Excerpt] = ()
 ) -> list[Block]:
-    """What failed of a question and why, then what passed, and remarks about the answer and its points."""
+    """The failed checks of a question and why, the passed ones, and remarks about the answer and points."""
     about_cell = result.about_cell_of(question)
     if question.status != "answered":
         text: list[str | Span] = [question.checks[0].message or "Not answered."]
@@ -153,7 +153,7 @@ def about_question(
 
 
 def about_failures(question: QuestionResult, shows: Feedback) -> list[Block]:
-    """What failed of an answer, the root cause first, and the checks that failed because of it."""
+    """The failures of an answer, the root cause first, and the checks that failed because of it."""
     blocks: list[Block] = []
     for diagnosis in diagnoses_of(question.checks, shows_diagnoses=shows.diagnoses):
         body = about_check(diagnosis.check, shows)

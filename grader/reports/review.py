@@ -63,7 +63,7 @@ def _reasons(result: Result) -> list[str]:
 
 
 def _flags(flags: Sequence[Flag]) -> str:
-    """What was noticed, each kind with its cells, and why the first of them are reasons to look."""
+    """The flags, each kind with its cells, and why the first of them are reasons to look."""
     cells: dict[str, list[str]] = {}
     reasons: dict[str, str] = {}
     for flag in flags:

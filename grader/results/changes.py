@@ -25,7 +25,7 @@ _MOST_CHECKS = 10
 
 @dataclass(frozen=True)
 class Score:
-    """What a result is worth; ``absent`` and ``gone`` are without a notebook, on the roster and not on it.
+    """The score of a result. ``absent`` and ``gone`` have no notebook: on the roster, and not on it.
 
     A result that is ``excused`` keeps its score, which counts nowhere.
     """

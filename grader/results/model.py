@@ -125,7 +125,7 @@ class QuestionResult:
 
     @property
     def bonus_task_status(self) -> str:
-        """Of ``BONUS_TASK_STATUSES``, the word for a bonus task."""
+        """The status of a bonus task, one of ``BONUS_TASK_STATUSES``."""
         if self.status != "answered":
             return "not tried"
         return "solved" if self.score == self.max_score else "tried"

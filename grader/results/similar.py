@@ -292,7 +292,7 @@ _Feature = tuple[str, str, str]
 
 
 def same_work(results: Iterable[Result], read: Callable[[Result], Sequence[Cell]]) -> list[SameWork]:
-    """Who submitted the same: the same notebooks first, then by the weight of what is shared.
+    """Students who submitted the same work: the same notebooks first, then by the weight of the shared parts.
 
     Args:
         read: the cells of the notebook that a result is about; it is called for the first groups only.
@@ -363,7 +363,7 @@ def _groups(results: Sequence[Result]) -> Iterator[tuple[tuple[str, ...], dict[_
 
 
 def _features(result: Result) -> Iterator[tuple[_Feature, float]]:
-    """What a student may share with others, each with its weight if only two students have it."""
+    """The parts that a student may share with others, each with its weight if only two students have it."""
     for question in result.answered:
         if question.digest:
             full = _FULL_RIGHT if question.in_full else _FULL_WRONG

@@ -1,4 +1,4 @@
-"""What a class did: scores, how often each check failed, and what was misunderstood.
+"""Statistics of a class: scores, how often each check failed, and misconceptions.
 
 Statistics are about work that was graded: an error and excused work count in none of them.
 """
@@ -267,7 +267,7 @@ def distinct_failures(answer: QuestionResult) -> list[CheckResult]:
 
 
 def mistake_of(check: CheckResult) -> str:
-    """What the findings of all who made the same mistake have in common, whatever their numbers are."""
+    """The common part of the findings of one mistake, without their numbers."""
     return check.group or check.message or ""
 
 

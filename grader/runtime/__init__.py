@@ -1,4 +1,4 @@
-"""What runs beside torch and students' code, in a worker and on a student's own machine.
+"""Our code that runs beside torch and students' code, in a worker and on a student's own machine.
 
 Cells, names, errors, graphs of tensors, and the inside of contracts, which builds the inputs of a case, calls
 the function and records what happened. It imports nothing else of the package: a worker loads it alone.

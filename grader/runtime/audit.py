@@ -283,7 +283,7 @@ def _listen(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _kind(event: str, arguments: tuple[Any, ...]) -> tuple[str | None, bool]:
-    """What an event is a trace of, or None, and whether a library may have done it for the notebook."""
+    """The kind of trace that an event is, or None, and whether a library may have caused it."""
     if event == "object.__setattr__":
         return _ATTRIBUTES.get(arguments[1]), True
     if event in ("open", "os.listdir", "os.scandir"):

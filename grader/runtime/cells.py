@@ -445,7 +445,7 @@ class NullObject:
 
 
 def _shell_of(notebook: Notebook) -> Any:
-    """What ``get_ipython()`` gives: magics and commands are recognised and not executed."""
+    """The result of ``get_ipython()``: it recognizes magics and commands, and does not run them."""
 
     def execute(text: str, origin: str, above: str = "") -> None:
         """Run a text; report it if it stands in no cell, where the flags of cells cannot see it."""

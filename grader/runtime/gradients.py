@@ -68,10 +68,10 @@ def vjp(output: Any, *inputs: Any) -> list[Any]:
 def gradients(
     output: Any, others: Mapping[str, Any] | None = None, *, by: str = "grad", **named: Any
 ) -> dict[str, Any]:
-    """What arrives at named tensors when an output goes back with a random cotangent, 1000 times `vjp`'s.
+    """The gradients of named tensors for an output and a random cotangent, 1000 times that of `vjp`.
 
-    It raises no error of a student's code. By "backward" it fills ``.grad``, for what refuses
-    torch.autograd.grad, and then all leaves have again what they held.
+    Errors of a student's code are returned, not raised. With ``by="backward"`` the gradients are read from
+    ``.grad``, for graphs that refuse torch.autograd.grad; then every ``.grad`` is restored.
     """
     _drawn[1] += 1  # so that what becomes of this output changes the cotangent of no other
     try:
@@ -115,7 +115,7 @@ def _asked(output: Any, inputs: tuple[Any, ...], cotangent: Any) -> Any:
 
 
 def _filled(output: Any, inputs: tuple[Any, ...], cotangent: Any) -> list[Any]:
-    """What backward() puts into ``.grad`` of some leaves; then all leaves have again what they had."""
+    """The gradients that backward() accumulates in some leaves; then every ``.grad`` is restored."""
     reached = (leaf_of(node) for node in behind(output))
     leaves = [*inputs, *(leaf for leaf in reached if torch_objects.is_tensor(leaf))]
     before = [(leaf, torch_objects.read_grad(leaf)) for leaf in leaves]

@@ -310,9 +310,9 @@ class Recorder:
 
 
 class Scale(Recorder):
-    """What networks find the process to hold while they compute, beyond what it held before.
+    """The additional memory of the process, measured by networks while they compute.
 
-    Of bytes, and of Python's small objects, whose sizes nobody knows; and which of their outputs outlive it.
+    It counts bytes, Python's small objects, whose sizes are unknown, and outputs that outlive the call.
     """
 
     def __init__(self) -> None:
@@ -337,7 +337,7 @@ class Scale(Recorder):
         return sum(_id(storage) not in kept for storage in outputs)
 
     def amounts(self, left: int) -> dict[str, int]:
-        """What is compared with the reference, and what is left once the call is over."""
+        """The amounts that are compared with the reference's, and those that remain after the call."""
         return {
             "left": left - self.before,
             "peak": self.peak,

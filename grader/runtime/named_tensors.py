@@ -31,7 +31,7 @@ class Module(NamedTuple):
 
 
 class Given:
-    """What named values consist of."""
+    """The tensors in named values."""
 
     def __init__(self, named: Mapping[str, Any]) -> None:
         self.tensors: list[tuple[str, Any]] = []

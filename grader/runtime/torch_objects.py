@@ -270,13 +270,13 @@ def _below(module: Any, prefix: str, above: tuple[Any, ...]) -> Iterator[tuple[s
 
 
 def members(module: Any, part: str) -> list[tuple[str, Any]]:
-    """What a module itself registered: ``_parameters``, ``_buffers`` or ``_modules``, without None."""
+    """A module's own ``_parameters``, ``_buffers`` or ``_modules``, without None."""
     registered = items_of(attributes_of(module).get(part))
     return [(name, value) for name, value in registered if type(name) is str and value is not None]
 
 
 def named(module: Any, part: str) -> dict[str, Any]:
-    """What a module and all below it registered, by full names; what is shared has several."""
+    """The same of a module and all modules below it, by full names; a shared object has several names."""
     below = modules_of(module)
     return {f"{prefix}{name}": held for prefix, child in below for name, held in members(child, part)}
 
@@ -288,7 +288,7 @@ def groups_of(optimizer: Any) -> list[list[Any]]:
 
 
 def memory_of(optimizer: Any) -> dict[int, list[tuple[Any, Any]]]:
-    """What an optimizer remembers of each parameter (momentum ...), by the id of the parameter."""
+    """An optimizer's state of each parameter (momentum ...), by the id of the parameter."""
     kept = items_of(attributes_of(optimizer).get("state"))
     return {identity(parameter): items_of(memory) for parameter, memory in kept}
 

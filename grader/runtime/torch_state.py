@@ -167,7 +167,7 @@ def interceptions(before: dict[str, int]) -> tuple[list[str], list[str]]:
 
 
 def modes() -> dict[str, Any]:
-    """What a question's code could leave changed for another, as comparable values."""
+    """The state that one question's code could change for another, as comparable values."""
     return {
         "grad mode": _is_grad(),
         "default dtype": str(_get_dtype()),
@@ -356,7 +356,7 @@ _HEAP_TYPE, _CAN_CHANGE = 1 << 9, 1 << 9 | 1 << 8
 
 
 def capture_request(code: types.CodeType, words: types.ModuleType) -> None:
-    """What the next request relies on too: what its code names, its words, and the classes among these."""
+    """Also watch the objects of the next request: those that its code names, its words, and their classes."""
     names = set(_names_in(code))
     named = []
     for module in _modules:

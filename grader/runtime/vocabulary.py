@@ -84,7 +84,7 @@ def attempt(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def warned(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, list[str]]:
-    """What the function returns, and the texts of the warnings it caused; of a filter that it left, too."""
+    """The function's result, and the texts of the warnings it caused, also through a filter that it left."""
     with _catch_warnings(record=True) as caught:
         _simplefilter("always")
         before = [*warnings.filters]

@@ -42,7 +42,7 @@ _Noticed = TypeVar("_Noticed", bound=str | Notice)
 
 
 class Workers(Protocol):
-    """What an observer needs of a zygote."""
+    """The interface of a zygote that an observer needs."""
 
     def worker(self) -> AbstractContextManager[WorkerProcess]:
         """A worker in which no cell has run; it ends with its block."""
@@ -69,7 +69,7 @@ class NothingToObserveError(Exception):
 
 
 class NotebookRun:
-    """What is known of a notebook, and the time it has left.
+    """The state of a notebook's observation, and the time that it has left.
 
     Attributes:
         names: the status of each function, once the cells have run.
@@ -242,7 +242,7 @@ class NotebookRun:
 
 
 def united(before: Iterable[_Noticed], more: Iterable[_Noticed]) -> list[_Noticed]:
-    """What several workers of a notebook noticed, sorted, without repetition, the first of each kind."""
+    """The notices of several workers, sorted, without repetition; at most `_MAX_UNITED` of each kind."""
     everything = sorted({*before, *more}, key=str)
     kinds = groupby(everything, lambda noticed: noticed[0] if isinstance(noticed, tuple) else "")
     return [noticed for _, alike in kinds for noticed in islice(alike, _MAX_UNITED)]

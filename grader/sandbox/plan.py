@@ -1,4 +1,4 @@
-"""What a notebook is asked, and how long it may take to answer."""
+"""The requests to a notebook, and their time limits."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Request:
 
 @dataclass(frozen=True)
 class ObservationPlan:
-    """What to observe of a notebook.
+    """The observations to make of a notebook.
 
     Attributes:
         starter_code: the starter code of its functions, by name.

@@ -1,4 +1,4 @@
-"""What ``doctor --sandbox`` prints: the layers of the sandbox, and the outcome of every attack on it."""
+"""The output of ``doctor --sandbox``: the layers of the sandbox, and the outcome of every attack on it."""
 
 from __future__ import annotations
 

@@ -285,7 +285,7 @@ _COUNTS_WAITING = Path("/proc/self/schedstat").exists()
 
 @dataclass(frozen=True)
 class CpuTimes:
-    """What the kernel counted of a process until a moment, in seconds.
+    """The kernel's times of a process up to a moment, in seconds.
 
     Attributes:
         now: the moment, on the monotonic clock.
@@ -358,7 +358,7 @@ class WorkerProcess:
         return status is not None and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
 
     def cpu_times(self) -> CpuTimes:
-        """What the kernel counted of it until now."""
+        """The kernel's times of the worker up to now."""
         now = time.monotonic()
         if self._schedstat is None:
             return CpuTimes(now, waited=now, computed=0.0)

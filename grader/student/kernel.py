@@ -1,4 +1,4 @@
-"""What is known of a running kernel: which cells failed, what a call prints, and how long it takes."""
+"""Information about a running kernel: failed cells, and the output and duration of calls."""
 
 from __future__ import annotations
 

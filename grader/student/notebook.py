@@ -59,7 +59,7 @@ class Question:
 
     @property
     def points(self) -> float:
-        """What it is worth; 0 without a public check, whose file says it."""
+        """Its points, from the file of its public check; 0 without one."""
         return self.check.points if self.check else 0.0
 
 

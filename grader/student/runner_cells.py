@@ -81,7 +81,7 @@ def _check_question(
 
 
 def _run_test(test: OtterTest, file: str, notebook: Notebook) -> dict[str, Any] | None:
-    """What went wrong in a test from this file; None where it passed."""
+    """The failure of a test from this file; None if it passed."""
     try:
         with warnings.catch_warnings():
             test.run(notebook.names)

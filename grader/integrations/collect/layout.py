@@ -225,7 +225,7 @@ class _Stems(Container[str]):
 
 @dataclass
 class Changes:
-    """What became of notebooks: their paths in the folder, and what was skipped."""
+    """The outcome for notebooks: their paths in the folder, and skipped files."""
 
     written: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
@@ -235,7 +235,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where notebooks are laid out, and what decides which version stays."""
+    """The folder in which notebooks are laid out, and the data that decides which version stays."""
 
     folder: Path
     record: Record
@@ -243,7 +243,7 @@ class Layout:
     context: Context
 
     def entry(self, target: Target, content: bytes) -> Entry:
-        """What the record says of a version, once that is laid out."""
+        """The record's entry for a version that was laid out."""
         notebook, file = target.notebook, target.notebook.file
         when, seen = datetime.fromtimestamp(notebook.when / 10**9, UTC).replace(microsecond=0), None
         if file.repository:

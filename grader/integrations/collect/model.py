@@ -50,7 +50,7 @@ class Submitted:
 
 @dataclass
 class Listing:
-    """What a system says of a source."""
+    """A system's information about a source."""
 
     notebooks: list[Submitted]
     notes: list[str] = field(default_factory=list)  # how students were named, for a person to check
@@ -67,7 +67,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class Context:
-    """What is known of a source besides the source.
+    """Information about a source from elsewhere.
 
     Attributes:
         prefixes: what names begin with, before the student's; None where nothing is said.
@@ -138,7 +138,7 @@ class Named:
 
 
 def _nothing(*_: object) -> None:
-    """What a system says that does not need a function."""
+    """The function of a system that needs none."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a source holds: a folder, in which no link is followed, or a zip, read member by member.
+"""The content of a source: a folder, in which no link is followed, or a zip, read member by member.
 
 No file is read before it is asked for, and nothing is unpacked under a name that a zip gives.
 """
@@ -116,7 +116,7 @@ class Source:
         return files
 
     def about_others(self) -> list[Skipped]:
-        """What is no notebook and lies in no repository, where other files are expected."""
+        """Files that are not notebooks, outside of repositories, where other files are expected."""
         named = {path for path, _ in self.skipped} | self.systems
         others = [file.path for file in self.others if file.parts[:1] not in self.repositories]
         return [(path, "is not a notebook") for path in others if path not in named]
@@ -139,7 +139,7 @@ class Source:
 
 
 def path_text(parts: Parts) -> str:
-    """Where something lies below a source, fit to be shown."""
+    """A path below a source, fit to be shown."""
     path = terminal_text("/".join(parts))
     return path if len(path) <= _LONGEST_SHOWN else f"{path[:_LONGEST_SHOWN]}..."
 
@@ -153,7 +153,7 @@ def _not_regular(mode: int) -> str | None:
 
 @contextmanager
 def open_source(path: Path, zone: tzinfo = UTC) -> Iterator[Source]:
-    """What a folder or a zip holds; its files can be read while the context lasts.
+    """The content of a folder or a zip; its files can be read while the context lasts.
 
     Args:
         zone: in which a zip's times are.

@@ -61,7 +61,7 @@ class _Bucket(msgspec.Struct):
 
 
 class _Scores(msgspec.Struct):
-    """What is read of ``scores.json``; all else in it is kept unread."""
+    """The part of ``scores.json`` that is read; the rest is preserved."""
 
     schema: Literal["classroom50/scores/v1"]
     assignments: dict[str, _Bucket]
@@ -73,7 +73,7 @@ class _Assignment(msgspec.Struct):
 
 
 class _Assignments(msgspec.Struct):
-    """What is read of ``assignments.json``."""
+    """The part of ``assignments.json`` that is read."""
 
     schema: Literal["classroom50/assignments/v1"]
     assignments: list[_Assignment]

@@ -64,7 +64,7 @@ _PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Changes:
-    """What became of files, sorted."""
+    """The changes of a release's files, sorted."""
 
     written: tuple[str, ...]
     removed: tuple[str, ...]

@@ -20,7 +20,7 @@ from grader.errors import BrokenRunError, GraderError
 from grader.files import write_atomic
 
 SOURCES = Path(__file__).resolve().parents[3]
-"""Where ``pyproject.toml`` lies beside this package, unless it was installed from a wheel itself."""
+"""The folder with ``pyproject.toml``, unless this package was itself installed from a wheel."""
 
 _README = """\
 # autograd-grader

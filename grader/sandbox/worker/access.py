@@ -43,7 +43,7 @@ def landlock_version() -> int:
 
 
 class Ruleset:
-    """What may be read, prepared before the fork; `enforce` is irrevocable.
+    """The files that may be read, prepared before the fork; `enforce` is irrevocable.
 
     Everything that Landlock can deny is denied: only reading below the paths given, and /dev/null, remain.
     """

@@ -31,7 +31,7 @@ class SandboxError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Walls:
-    """What confines beyond limits, in the order in which it closes."""
+    """The layers besides limits, in the order in which they are entered."""
 
     privileges: access.Privileges
     ruleset: access.Ruleset | None
