@@ -30,7 +30,7 @@ _NUMBERED = re.compile(
 )  # begins a list; a backslash escapes its sign, never a digit
 _BACKTICKS = re.compile("`+")
 _MENTION = re.compile(r"@(?=\w)")
-# What a runner of workflows takes for a command to itself, wherever a log shows it.
+# Texts that a workflow runner would interpret as commands, anywhere in a log.
 _COMMAND = re.compile(r"(?<=:)(?=:)|(?<=#)(?=#\[)")
 _COMMAND_AT_START = re.compile(r"\A(\s*:)(?=:)|(?<=#)(?=#\[)")
 

@@ -170,9 +170,9 @@ class Observation:
 
 
 _FIELDS = [field.name for field in fields(Observation)]
-#: What the worker leaves out of a record, because it is so in most cases.
+#: The defaults, which the worker omits from a record.
 _USUAL = {name: value for name, value in vars(Observation()).items() if value is not NOT_RECORDED}
-#: Of a submission's: the reference decides what is recorded, and what is missing beside it is wrong.
+#: Fields of a submission that are wrong if they are missing although the reference has them.
 _MISSING = dict.fromkeys(("result", "gradients", "earlier_gradients", "then"))
 
 

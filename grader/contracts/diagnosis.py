@@ -120,9 +120,9 @@ _DEVICE = re.compile(
 )
 #: Texts of other errors that name devices: a name that no device has, and errors of a GPU that is there.
 _OTHER_DEVICE_ERRORS = ("at start of device string", "out of memory", "CUDA error")
-#: What stands in torch's texts for a class, or a count, that only a build for GPUs has.
+#: Parts of torch's errors about classes and counts that only builds for GPUs have.
 _WITHOUT_GPU = ("Tried to instantiate dummy base class", "allocated_bytes.all.current")
-#: What else than a RuntimeError torch raises, where it was built without a device.
+#: Parts of errors, other than RuntimeErrors, that torch raises if it was built without a device.
 _OF_BUILD = ("not compiled with", "module 'torch._C' has no attribute", "No module named 'torch.")
 _NO_GPU = "The grader has no GPU. Compute on the device of the tensors you are given."
 

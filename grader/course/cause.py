@@ -26,7 +26,7 @@ from grader.text import did_you_mean, printable, some
 _MAX_NAMES = 8
 _LOOKUPS = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.expr_context)
 _IMPORTED = re.compile(r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w.]+)'")
-_FIELDS = [field.name for field in fields(Tensor) if field.compare]  # what a check may look at
+_FIELDS = [field.name for field in fields(Tensor) if field.compare]  # fields that a check may read
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ CONTRACT_SECONDS = 10.0
 Function = Callable[..., Any]
 Kind = Mapping[str, Any]  # of every factor
 
-_MODE = "call.mode"  # what is called under no_grad shows no gradient, so that it would hide half of a pair
+_MODE = "call.mode"  # a call under no_grad has no gradients, so it would hide half of a pair
 #: An argument with these factors is frozen, and has a ``.grad``, in one and the same case.
 _FROZEN = {"frozen", "grads"}
 

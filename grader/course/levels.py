@@ -253,7 +253,7 @@ MODULE = {
 ARCHITECTURE = ("nest", "tied", "buffers", "width", "inside", "rows", "gives", "numbers")
 #: Factors of a network whose levels are tried one at a time, and not with every other level.
 TRIED_SEPARATELY = ("tied", "buffers", "width", "gives", "hooks")
-#: What a network without modules cannot have.
+#: Levels that a network without modules cannot have.
 NEEDS_MODULES: Mapping[str, tuple[str, ...]] = {
     "train": ("part eval", "part train"),
     "tied": ("tied",),

@@ -79,7 +79,7 @@ import ast
 import inspect
 import textwrap
 """
-RETURN_MISSING = "is a return missing?"  # what the file below says of a function without a return
+RETURN_MISSING = "is a return missing?"  # from the file's message about a function without a return
 #: The file imports nothing of ours, and follows no call: it says what the source of the answer shows.
 _WHY_NONE = '''\
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef

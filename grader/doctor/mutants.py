@@ -190,7 +190,7 @@ def _compiles(text: str) -> bool:
     return True
 
 
-# What is confused with what.
+# Names and operators that are easily confused.
 _METHODS = {"sum": ["mean"], "mean": ["sum"], "max": ["min"], "min": ["max"], "any": ["all"], "all": ["any"]}
 _METHODS |= {"detach": ["clone"], "clone": ["detach"], "item": ["detach"], "deepcopy": ["copy"]}
 _METHODS |= {"no_grad": ["enable_grad", "inference_mode"], "enable_grad": ["no_grad"]}

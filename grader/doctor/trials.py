@@ -74,7 +74,7 @@ else:
     {name} = drawing({name})
 """
 _TESTS = re.compile(r"^def (test_\w+)", re.MULTILINE)
-#: What draws random numbers, by the last part of its name: functions of torch, methods, words.
+#: Functions, methods and words that draw random numbers, by the last part of their names.
 _RANDOM = {
     *("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like"),
     *("normal", "bernoulli", "multinomial", "poisson", "binomial", "random", "dropout", "vjp", "gradients"),

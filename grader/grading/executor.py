@@ -22,7 +22,7 @@ from grader.sandbox.plan import ObservationPlan, TimeLimits
 from grader.sandbox.zygote import ActiveSandbox, Zygote, ZygoteProcess
 from grader.version import code_hash
 
-#: What a zygote is started with: the arguments of ``grader.sandbox.zygote.Zygote``, plain JSON.
+#: The settings of a zygote: the arguments of ``grader.sandbox.zygote.Zygote``, plain JSON.
 Settings = Mapping[str, Any]
 
 # No notebook imports them, and hardly two machines have the same.
@@ -135,8 +135,8 @@ def torch_version(fingerprint: Sequence[str]) -> str | None:
     return next((version.partition("+")[0] for version in versions), None)
 
 
-#: What notebooks import besides torch: once, before the first fork, where a notebook imports it. matplotlib
-#: wants a folder it may write to, and pandas takes as long as torch.
+#: Packages that are imported before the first fork if a notebook imports them. matplotlib needs a writable
+#: folder, and pandas takes as long as torch.
 _PRELOADABLE = {
     "matplotlib": ("matplotlib.pyplot", "matplotlib.backends.backend_agg"),
     "pandas": ("pandas",),
@@ -148,7 +148,7 @@ _PRELOADABLE = {
     "scipy": ("scipy",),
 }
 _IMPORT = re.compile(rf"(?:import|from)[ \t]++({'|'.join(_PRELOADABLE)})\b")
-#: What torch imports at the first derivative in forward mode: half a second of the two that a request has.
+#: Imported by torch at the first forward-mode derivative, which takes half a second of the two of a request.
 _FORWARD_MODE = ("torch._decomp.decompositions_for_jvp", "torch.fx.experimental.symbolic_shapes")
 _USES_FORWARD_MODE = re.compile("jvp|jacfwd|hessian|linearize|forward_ad")
 

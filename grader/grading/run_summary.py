@@ -10,7 +10,7 @@ from typing import Any
 from grader.results.changes import Change
 from grader.results.model import MissingSubmission, Result
 
-GRADING = "grading"  # what a run does once references are observed
+GRADING = "grading"  # after references are observed
 
 
 @dataclass(frozen=True)

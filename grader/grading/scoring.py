@@ -71,7 +71,7 @@ def is_passed(check: Check, verdicts: Mapping[str, Verdict]) -> bool:
     return verdict is not None and verdict.outcome == "passed"
 
 
-#: What a result keeps.
+#: The fields of a finding that a result stores.
 _OF_FINDING = ("message", "hint", "failure", "kind", "group", "stopped", "place", "is_example")
 _UNJUDGED = Verdict("failed", Finding("broken", UNJUDGED))
 

@@ -192,7 +192,7 @@ def _renumbered(
     def node_of(new: int, node: Node) -> Node:
         after = dict.fromkeys(at(index, place) for index in node.after)
         if isinstance(node, Folded):
-            after.pop(new, None)  # what is within the box
+            after.pop(new, None)  # edges within the box
         saved = dict.fromkeys(replace(saved, partner=at(saved.partner, number)) for saved in node.saved)
         return replace(node, after=tuple(after), named=at(node.named, number), saved=tuple(saved))
 

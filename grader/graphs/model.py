@@ -24,7 +24,7 @@ _Sizes = Annotated[str, Meta(pattern=r"^(scalar|[0-9]{1,19}(x[0-9]{1,19}){0,7})\
 class Saved(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A saved tensor of an operation."""
 
-    name: str  # what the operation calls it, such as ``self``
+    name: str  # the operation's name for it, such as ``self``
     state: Literal["current", "freed", "stale", "detached", "packed", "unreadable"]
     then: _Number | None  # its version counter when it was saved, where that is known
     now: _Number | None  # its version counter now

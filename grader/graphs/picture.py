@@ -47,8 +47,8 @@ _OF_PYTHON = re.compile(r"Backward$")  # torch numbers its own nodes: MulBackwar
 class Picture:
     """An autograd graph, drawn."""
 
-    caption: str  # what its author says it shows
-    summary: str  # what it shows, in a sentence
+    caption: str  # the author's description
+    summary: str  # its content in a sentence
     svg: str  # an ``<svg>`` element, safe to put into a page as it is, on light and dark paper
     mermaid: str  # the text inside a ``mermaid`` fence
     reference: Picture | None = None  # the reference's, where its author allows to show it and it differs

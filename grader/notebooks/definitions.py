@@ -87,7 +87,7 @@ def bound_names(tree: ast.Module) -> Iterator[str]:
         node = pending.pop()
         yield from _bound_by(node)
         if isinstance(node, _FUNCTION_OR_CLASS):
-            continue  # what its body binds is its own
+            continue  # names in its body are local
         if isinstance(node, ast.AnnAssign) and node.value is None:
             continue  # it only says the type
         if isinstance(node, _SCOPES):  # of these only ``:=`` reaches out

@@ -252,7 +252,7 @@ def diagnoses_of(checks: Sequence[CheckResult], *, shows_diagnoses: bool = True)
     because of that.
     """
     failed = [check for check in checks if check.outcome != "passed"]
-    if not shows_diagnoses:  # what failed together would tell of them
+    if not shows_diagnoses:  # grouped failures would reveal them
         return [Diagnosis(check) for check in failed]
     by_message: dict[str, Diagnosis] = {}
     unreached = [check for check in failed if check.failure in CONSEQUENCES]

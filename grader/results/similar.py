@@ -287,7 +287,7 @@ class _Renamed(ast.NodeTransformer):
         return self._numbers[name]
 
 
-#: What students may share: the question, ``answer``, ``mistake`` or ``values``, and what identifies it.
+#: A part that students may share: the question; ``answer``, ``mistake`` or ``values``; and its identifier.
 _Feature = tuple[str, str, str]
 
 

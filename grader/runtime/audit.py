@@ -39,7 +39,7 @@ from .opaque import sealed
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
 _MOST_CELLS = 20  # noticed of each kind: a flood of one kind leaves room for the others
-#: What each event is a trace of, in the words of ``grader/grading/flags.py``.
+#: The kind of trace of each event, in the words of ``grader/grading/flags.py``.
 _EVENTS = {
     "sys._getframe": "frames",
     "sys._current_frames": "frames",
@@ -67,7 +67,7 @@ _ATTRIBUTES = {
     **dict.fromkeys(("tb_frame", "gi_frame", "cr_frame", "ag_frame"), "frames"),
     **dict.fromkeys(("__class__", "__bases__"), "past the instance"),
 }
-#: What a library may do for a notebook. Of the rest libraries do much of their own accord.
+#: Kinds of traces that libraries cause only for a notebook; others they also cause by themselves.
 _ON_BEHALF = {"frames", "gc", "settrace"}
 #: The functions that raise the events of these kinds, whatever name a module gives them.
 _ASKED = {
@@ -130,7 +130,7 @@ _originals: dict[int, _Original] = {}  # by the modules' namespaces
 _passing: set[int] = set()  # code of ours that calls what a notebook gives it
 _executed: list[CodeType | None] = [None]  # code that ours executes next
 _exchanged: list[tuple[FunctionType, str, Any, str]] = []  # parts of functions, and what these are called
-_classes: list[str] = []  # what networks are called whose class was exchanged
+_classes: list[str] = []  # the names of networks whose class was exchanged
 _MAKERS = {f"{__package__}.kinds", "inside"}  # modules whose objects are arguments of students' functions
 
 

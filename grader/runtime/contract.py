@@ -295,7 +295,7 @@ class _Case:
             if not any(case.get(factor) == "loss" for case in (self._plan["base"], *self._plan["cases"])):
                 continue
             parts = [t for t in tensors_in(thing) if t.is_floating_point() and _numel(t)]
-            if not parts:  # what is empty
+            if not parts:  # it is empty
                 continue
             slopes = {f"a factor of {name}": _randn_like(t).requires_grad_() for t in parts[:1]}
             slopes |= {f"factor {n}": _randn_like(t).requires_grad_() for n, t in enumerate(parts[1:])}

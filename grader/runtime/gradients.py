@@ -24,7 +24,7 @@ _sha256 = hashlib.sha256
 _drawn = [0, 0]  # the seed of this request, and how many cotangents were drawn in it
 _overwritten = [False]  # whether a gradient that went back in `gradients` was written to on its way
 _equal, _ones_like = torch.equal, torch.ones_like
-#: What goes back, by its kind: of random numbers large ones, so that a gradient that is clipped shows.
+#: Cotangents by kind, from random numbers; they are large, so that clipped gradients differ.
 _COTANGENTS: dict[str, Callable[[Any], Any]] = {
     "typical": lambda numbers: _mul(numbers, 1e3),
     "huge": lambda numbers: _mul(numbers, 1e30),

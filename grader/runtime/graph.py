@@ -109,7 +109,7 @@ def _next(node: Any) -> Any:
     return read(node)
 
 
-# What became of the tensors that a node saved for its backward. No hook is run.
+# The states of the tensors that a node saved for its backward. No hook is run.
 
 _base = torch._C.TensorBase
 _version, _is_inference, _stride = _base.__dict__["_version"].__get__, _base.is_inference, _base.stride
@@ -163,7 +163,7 @@ def explains(tensor: Any, text: str) -> bool:
     """Whether saved tensors behind a tensor are as torch's error says: a hook can raise its words."""
     said, *_ = _why(text)
     causes = {said, "packed", "unreadable"}
-    if said == "unreadable":  # what torch says of a tensor that was overwritten has versions in it
+    if said == "unreadable":  # torch's error about an overwritten tensor contains versions
         return _OVERWRITTEN not in text
     return any(s in causes for node in behind(tensor) for _, s, *_ in states(node))
 

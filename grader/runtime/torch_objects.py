@@ -40,7 +40,7 @@ _view_as_real, _strided = torch.view_as_real, torch.strided
 _Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
 _tobytes, _in_base64 = np.ndarray.tobytes, binascii.b2a_base64
 _AS_THEY_ARE = frozenset({torch.float32, torch.float64, torch.int64, torch.uint64, torch.bool})
-#: What holds all numbers of the dtypes that do not travel as they are.
+#: Wider dtypes for those that are not sent themselves.
 _WIDER = {
     **dict.fromkeys((torch.int8, torch.int16, torch.int32), torch.int64),
     **dict.fromkeys((torch.uint8, torch.uint16, torch.uint32), torch.int64),
@@ -225,7 +225,7 @@ def _content(tensor: Any) -> tuple[Any, int]:
     return _permute(inner, [mapped, *(d for d in range(_dim(inner)) if d != mapped)]), batches + 1
 
 
-# What a module or an optimizer holds, read past everything its class may define.
+# The content of a module or an optimizer, read without calling anything that its class may define.
 
 _Module, _Optimizer = torch.nn.Module, torch.optim.Optimizer
 _module_dict = _Module.__dict__["__dict__"].__get__

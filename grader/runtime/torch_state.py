@@ -249,19 +249,20 @@ def exchanged_kernels() -> list[str]:
     return [f"kernel {name}" for name in own if name.startswith("aten/")]
 
 
-# What a request relies on is compared with what it was before any student's code, and put back: the classes
-# of tensors, modules, optimizers and of the networks that are handed over, what its code names of torch's
-# modules and of Python's own functions, and its own words. A function whose code is exchanged raises an event
-# (`audit.py`). What torch uses deeper inside is not compared: a cell that replaces it has to name it.
+# The attributes that a request relies on are compared with those before any student's code, and restored:
+# the classes of tensors, modules, optimizers and given networks, the attributes of torch's modules and of
+# Python's builtins that its code names, and its own words. A function whose code is exchanged raises an event
+# (`audit.py`). Deeper parts of torch are not compared: a cell that replaces them must name them.
 
 #: Compared always. Of a class that the code names, its own classes are compared as well.
 _CLASSES = (torch.Tensor, nn.Parameter, nn.Module, torch.autograd.Function, torch.optim.Optimizer)
-#: Compared as far as the code names them: to look at all they hold copies the pages of thousands of objects.
+#: Only their attributes that the code names are compared, because comparing all would copy the memory pages
+#: of thousands of objects.
 _MODULES = (
     *(torch, torch.autograd, torch.autograd.graph, torch.func, torch.optim, torch.utils.checkpoint),
     *(nn, nn.functional, nn.init, nn.utils, builtins, math, warnings),
 )
-#: What Python and torch themselves set while running.
+#: Attributes that Python and torch themselves set while running.
 _FLUCTUATING = {"__abstractmethods__", "_", "Storage"}
 _MISSING = object()
 

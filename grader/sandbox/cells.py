@@ -87,7 +87,7 @@ class NotebookRun:
         self.cells_end = begun + limits.notebook * _CELLS_SHARE
         self.names: dict[str, Status] = {}
         self.defined_in: dict[str, int | None] = {}
-        self._patched: list[str] = []  # what the notebook changed in torch
+        self._patched: list[str] = []  # changes of torch by the notebook
         self._notices: list[Notice] = []
         self._size = 0  # bytes of the answers
         self._starved = False  # whether others may have had the processors or the memory it lacked

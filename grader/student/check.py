@@ -25,7 +25,7 @@ _MOST_DEADLY_CELLS = 3  # as in grading: after them only what stands above count
 class Failure:
     """An error or failed test, and its place in the notebook."""
 
-    text: str  # what a test said or, as in "Your code ...", what it did; in lines fit to be shown
+    text: str  # the message of a test, or of an error, as in "Your code ..."; in lines fit to be shown
     cell: int | None = None  # the number of the nearest code cell, from 1; Jupyter doesn't show it
     line: int = 0  # in that cell
     function: str = ""  # in which that line stands

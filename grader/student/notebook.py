@@ -32,7 +32,7 @@ _LONGEST_NAME = 40
 _MOST_FOLDERS, _MOST_NOTEBOOKS = 1000, 100  # that are looked at for a notebook that was moved
 _NEEDS_NO_QUOTES = re.compile(r"[\w./\\:-]+")
 _SAVE_AGAIN = "If it is open in Jupyter, save it there once more."
-#: What may bring a student's work back, by the kind of a NotebookError.
+#: Advice for recovering a student's work, by the kind of a NotebookError.
 _REPAIRS = {
     "merge conflict": "Take one of the two versions. Before the merge is committed, `git checkout --ours"
     " {file}` or `git checkout --theirs {file}` does that. Afterwards `git log --oneline -- {file}` lists the"

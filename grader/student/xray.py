@@ -139,7 +139,7 @@ class XRay:
     def __init__(self, note: str, graph: Graph | None = None, shown: Graph | None = None) -> None:
         self._note = note
         self._graph = graph
-        self._shown = shown or graph  # what is drawn of it
+        self._shown = shown or graph  # the part that is drawn
 
     @cached_property
     def picture(self) -> Picture | None:

@@ -24,7 +24,7 @@ class Student:
     name: str
     system: str = ""  # where it knows people by an `id`
     id: str = ""
-    logins: tuple[str, ...] = ()  # what may be a login, an address or a number of other systems
+    logins: tuple[str, ...] = ()  # logins, addresses or numbers of other systems
 
     @property
     def identity(self) -> str:

@@ -30,7 +30,7 @@ from grader.results.model import Result
 from grader.scores import format_points, points_text, total
 from grader.sheets import read_sheet
 
-_MANUAL = "submit/manual-"  # what its own overrides are called; the time follows
+_MANUAL = "submit/manual-"  # the prefix of its own overrides; the time follows
 #: The environment of an autograder, by the fields of a result.
 _VARIABLES = {
     "classroom": "CLASSROOM",

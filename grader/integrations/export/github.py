@@ -59,7 +59,7 @@ class QuestionScore:
     score: float
     max_score: float
     status: Status  # `pass` only where all points were earned; `error` where nothing could be judged
-    message: str | None = None  # what the student reads; it may hold the student's own text
+    message: str | None = None  # for the student; it may contain the student's own text
     seconds: float = 0.0
     checks: tuple[CheckScore, ...] = ()
 

@@ -50,7 +50,7 @@ _chunks = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
 
 _PACKAGE = str(Path(__file__).parents[2])
 _notebook = cells.Notebook()  # every worker's own, once it is forked
-_modules: list[str] = []  # what is imported of ours
+_modules: list[str] = []  # our imported modules
 
 
 def prepare(released_cells: Iterable[str], starter_code: Iterable[str]) -> None:
@@ -74,7 +74,7 @@ def prepare(released_cells: Iterable[str], starter_code: Iterable[str]) -> None:
     torch_state.capture_attributes(kind for kind in own if kind.__module__ == kinds.__name__)
     _modules[:] = [name for name in sys.modules if name.startswith("grader.")]
     for folder in (place for place in [*sys.path_importer_cache] if place.startswith(_PACKAGE)):
-        del sys.path_importer_cache[folder]  # what it lists would be found, and could not be read
+        del sys.path_importer_cache[folder]  # files in its list would be found, and could not be read
     hide_subclasses("grader", "inside")
 
 
