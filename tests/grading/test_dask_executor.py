@@ -60,7 +60,7 @@ from grader.sandbox.evidence import Evidence
 from grader.sandbox.zygote import ActiveSandbox, ZygoteGoneError
 
 class Zygote:
-    protection = ActiveSandbox("none", "0")
+    sandbox = ActiveSandbox("none", "0")
 
     def __init__(self, **_):
         pass
