@@ -1,9 +1,9 @@
-# Two commands do everything: `make grade` and `make test`. The first that is run makes .venv.
+# The main commands are `make grade` and `make test`. The first target that runs creates .venv.
 #
-#   make grade SUBMISSIONS=folder   grade another class than the sample
-#   make grade TORCH_INDEX=url      take torch from this index, such as https://pypi.org/simple for the CUDA build
+#   make grade SUBMISSIONS=folder   grade these submissions instead of the sample class
+#   make grade TORCH_INDEX=url      install torch from this index, such as https://pypi.org/simple for CUDA
 #   make grade OPTIONS="--jobs 8"   options of `python -m grader grade`
-#   make bench LONG=1               a class of 1,000 notebooks, too
+#   make bench LONG=1               also grade a class of 1,000 notebooks
 
 PYTHON ?= python3
 TORCH_INDEX ?=
@@ -22,11 +22,11 @@ READY := .venv/.ready
 grade: $(READY)
 	@$(BIN)/python -m grader grade "$(SUBMISSIONS)" --out "$(OUT)" $(OPTIONS)
 
-# A file's tests stay together, because they share fixtures; the slow files begin first (tests/conftest.py).
+# The tests of a file run in one process, because they share fixtures; slow files start first (tests/conftest.py).
 test: $(READY)
 	$(BIN)/python -m pytest -m "not long" -n auto --dist loadfile --no-loadscope-reorder
 
-# One after the other: the long ones use all cores themselves, or measure times.
+# In a single process: long tests use all cores themselves, or measure times.
 test-all: $(READY)
 	$(BIN)/python -m pytest
 
@@ -55,8 +55,8 @@ lint: $(READY)
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
 HAS_GPU := nvidia-smi -L > /dev/null 2>&1 || test -e /dev/nvidia0
 
-# torch first and alone, so that TORCH_INDEX decides about torch and about nothing else. Where nothing is said and there is
-# no GPU, PyTorch's index of CPU builds is asked, once and not for long: the default build brings gigabytes of CUDA along.
+# torch is installed separately, so that TORCH_INDEX applies only to torch. Without TORCH_INDEX and without a GPU, PyTorch's
+# index of CPU builds is tried once, with a short timeout, because the default build includes gigabytes of CUDA.
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.12 ...")'
 	@echo "Setting up .venv (some minutes, once) ..."

@@ -25,7 +25,7 @@ def solved(stem: str, comment: str = "") -> dict[str, Any]:
     """
     path = ROOT / "assignments" / f"{stem}.ipynb"
     notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    answers = {q.stub.strip(): q.answer + comment for q in COURSE.assignment(stem).questions}
+    answers = {q.starter_code.strip(): q.answer + comment for q in COURSE.assignment(stem).questions}
     cells = []
     for cell in notebook["cells"]:
         source = "".join(cell["source"])

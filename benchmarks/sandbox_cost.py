@@ -60,7 +60,7 @@ def sandbox_cost(seconds: float) -> tuple[str, dict[str, list[tuple[Cost, Cost]]
     with Zygote() as sandboxed, Zygote(sandbox=False) as free:
         both = Metered(sandboxed), Metered(free)
         rounds = {name: list(_rounds(task, *both, seconds / 2)) for name, task in work.items()}
-        return sandboxed.protection.name, rounds
+        return sandboxed.sandbox.name, rounds
 
 
 def section(protection: str, rounds: dict[str, list[tuple[Cost, Cost]]]) -> Section:
@@ -104,4 +104,4 @@ def _cost(task: Task, zygote: Metered) -> Cost:
 def _idle(zygote: Metered) -> None:
     for _ in range(IDLE_WORKERS):
         with zygote.worker() as worker:
-            worker.wire.ask("survey", {"stubs": {}}, 10.0)
+            worker.wire.ask("survey", {"starter_code": {}}, 10.0)

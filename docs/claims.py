@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.course.assignment import MASTER, Assignment
-from grader.course.master import read_assignment
+from grader.course.assignment import SOURCE, Assignment
+from grader.course.notebook_source import read_assignment
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "claims.md"
@@ -54,14 +54,14 @@ def _claims(module: ast.Module) -> Iterator[Claim]:
     for node in module.body:
         if isinstance(node, ast.FunctionDef) and (name := _ID.fullmatch(node.name)):
             identity = f"S{name[1]}.{name[2]}"
-            told = [" ".join(part.split()) for part in (ast.get_docstring(node) or "").split("\n\n")]
-            truth = _TRUTH.fullmatch(told[1]) if len(told) == 2 else None
+            parts = [" ".join(part.split()) for part in (ast.get_docstring(node) or "").split("\n\n")]
+            truth = _TRUTH.fullmatch(parts[1]) if len(parts) == 2 else None
             if truth is None:
                 raise ValueError(
                     f"{identity}: state the claim in the docstring, and after an empty line the truth:"
                     " `Holds: ...`, `Incomplete: ...`, `Wrong: ...` or `Outdated: ...`."
                 )
-            yield Claim(identity, told[0], truth[1].lower(), truth[2])
+            yield Claim(identity, parts[0], truth[1].lower(), truth[2])
 
 
 def places(assignments: Iterator[Assignment]) -> Mapping[str, list[str]]:
@@ -87,7 +87,7 @@ def places(assignments: Iterator[Assignment]) -> Mapping[str, list[str]]:
 def page(root: Path) -> str:
     """Return the page for the current claims and notebook sources of a course."""
     texts = claims_by_text(root / "tests" / "claims")
-    taught = places(read_assignment(master) for master in sorted(root.glob(MASTER.format("[0-9][0-9]_*"))))
+    taught = places(read_assignment(path) for path in sorted(root.glob(SOURCE.format("[0-9][0-9]_*"))))
     verdicts = Counter(claim.verdict for claims in texts.values() for claim in claims)
     hold, *others = VERDICTS
     counted = ", ".join(f"{verdicts[verdict]} are {verdict}" for verdict in others)

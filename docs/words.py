@@ -17,7 +17,7 @@ from grader.course.levels import FACTORS
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "authoring.md"
-STUB = ROOT / "grader" / "inside.pyi"
+DECLARATIONS = ROOT / "grader" / "inside.pyi"
 #: The words for arguments of a function, each with an argument that it makes.
 MADE: dict[str, Kinds] = {
     "tensor": grader.tensor("n k"),
@@ -36,10 +36,10 @@ _BLIND = "Does not see: "
 _USAGE = re.compile(r"`[^`]+`(?:, `[^`]+`)*: ")
 
 
-def words_inside(stub: str) -> Iterator[tuple[str, str]]:
+def words_inside(source: str) -> Iterator[tuple[str, str]]:
     """Yield each usage of a word and its result; after a word's last usage, also what it does not see."""
     yield "`torch nn F math`", "the real modules"
-    for node in ast.parse(stub).body:
+    for node in ast.parse(source).body:
         if isinstance(node, ast.FunctionDef):
             paragraphs = [" ".join(one.split()) for one in (ast.get_docstring(node) or "").split("\n\n")]
             rows = [(usage[0], one[usage.end() :]) for one in paragraphs if (usage := _USAGE.match(one))]
@@ -116,7 +116,7 @@ def _arguments(word: object) -> Iterator[str]:
 def with_tables(page: str) -> str:
     """Return the page with current tables."""
     tables = {
-        "words of `grader.inside`": ("returns", words_inside(STUB.read_text(encoding="utf-8"))),
+        "words of `grader.inside`": ("returns", words_inside(DECLARATIONS.read_text(encoding="utf-8"))),
         "words of a contract": ("declares", words_of_a_contract()),
         "words of `case.seen` and `case.expected`": ("is", words_of_a_call()),
         "words of `grader`": ("does", words_outside()),

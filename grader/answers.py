@@ -19,41 +19,41 @@ def accepted(question: str) -> Callable[[Definition], Definition]:
 
 
 def wrong(question: str) -> Callable[[Definition], Definition]:
-    """Mark an answer that must fail a check of its question; ``doctor --accept`` writes down which."""
+    """Mark an answer that must fail a check of its question; ``doctor --accept`` records which."""
     del question
     return lambda definition: definition
 
 
 def wrong_edits(question: str, edits: Mapping[str, tuple[object, ...]], *, of: str = "reference") -> None:
-    """Write down wrong answers that differ from another answer in few places.
+    """Declare known-wrong answers that differ from another answer in few places.
 
     Args:
         question: the id of their question.
-        edits: for each answer by name ``(what stands there, what shall stand there, misconception)``; for
-            several edits a list of pairs, and the misconception. What stands there is searched as written in
-            the file, as whole words; it occurs exactly once, comments and docstrings aside.
-        of: the name of the accepted answer that is edited; the master's reference where none is named.
+        edits: for each answer by name ``(old text, new text, misconception)``; for several edits a list of
+            pairs, and the misconception. The old text is searched as written in the file, as whole words; it
+            must occur exactly once outside of comments and docstrings.
+        of: the name of the known-correct answer that is edited; by default the reference.
     """
     del question, edits, of
 
 
 def accepted_edits(question: str, edits: Mapping[str, tuple[object, ...]], *, of: str = "reference") -> None:
-    """Write down right answers that differ from another answer in few places.
+    """Declare known-correct answers that differ from another answer in few places.
 
     Args:
         question: the id of their question.
-        edits: for each answer by name ``(what stands there, what shall stand there, why it is right)``.
+        edits: for each answer by name ``(old text, new text, why it is right)``.
         of: as in ``wrong_edits``.
     """
     del question, edits, of
 
 
 def equal(question: str, *edits: str, why: str) -> None:
-    """Say of edits that no promise of the task tells the mutants from the reference.
+    """Declare equivalent mutants: edits of the reference that break no promise of the task.
 
     Args:
         question: the id of the question.
         edits: each as ``doctor --mutants`` names it, such as ``x -> x.detach()``.
-        why: what makes them the same.
+        why: the reason why they are equivalent.
     """
     del question, edits, why

@@ -1,20 +1,20 @@
-"""The errors a person can meet; each becomes a sentence on the terminal."""
+"""The errors that users see; each is printed as a sentence on the terminal."""
 
 from typing import Any
 
 
 class GraderError(Exception):
-    """An error that the user of a command can mend; the text says what, where and what to do next."""
+    """An error that the user of a command can fix; the text says what, where and what to do next."""
 
     exit_status = 2
 
 
-class ProtectionError(GraderError):
+class SandboxError(GraderError):
     """This system cannot confine workers as asked.
 
     Args:
-        sentence: what is missing, and what to do.
-        hello: the zygote's first message, as in ``Protection``; None where it sent none.
+        sentence: the missing feature, and what to do.
+        hello: the zygote's first message, as in ``ActiveSandbox``; None if it sent none.
     """
 
     exit_status = 3
@@ -25,7 +25,7 @@ class ProtectionError(GraderError):
 
 
 class CourseError(GraderError):
-    """A file of the course contradicts itself or its neighbours; the author has to mend it."""
+    """A file of the course contradicts itself or another file; the author must fix it."""
 
 
 class BrokenRunError(GraderError):

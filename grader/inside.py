@@ -1,7 +1,7 @@
-"""The vocabulary of @inside functions, as placeholders; the real things exist only in the worker.
+"""The vocabulary of @inside functions, as placeholders; the real functions exist only in the worker.
 
-A check file imports these names so that editors, linters and readers know them: the stub beside this file
-has and explains them. The source of a contract is sent to the worker, which has the real ``torch``
+A check file imports these names so that editors, linters and readers know them; ``inside.pyi`` documents
+them. The source of a contract is sent to the worker, which has the real ``torch``
 (``grader/runtime/vocabulary.py``). Used outside, a placeholder raises an error.
 """
 

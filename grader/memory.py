@@ -1,4 +1,4 @@
-"""What the doctor found before, so that it examines again only what has changed.
+"""The doctor's cache: it examines again only what has changed.
 
 There is a JSON file for each assignment, in a folder that may be deleted at any time. The key of a value is a
 hash of all it depends on, so no value is ever out of date.
@@ -22,7 +22,7 @@ FOLDER = ".doctor"
 
 
 class Memory:
-    """What is remembered of an assignment, in a file; without a file for this run only."""
+    """The cached results about an assignment, in a file; without a file, for this run only."""
 
     def __init__(self, path: Path | None, *, forget: bool = False) -> None:
         self._path = path

@@ -17,7 +17,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from grader.course.assignment import END_TASK
+from grader.course.assignment import BONUS_TASK
 from grader.course.public_check import RETURN_MISSING
 from grader.errors import GraderError
 from grader.graphs.model import Graph, read_graph
@@ -66,7 +66,7 @@ def _shown(call: Callable[_P, _R]) -> Callable[_P, _R | Sentence]:
     """Make a method that students call return a sentence instead of raising an error."""
 
     @wraps(call)
-    def told(*arguments: _P.args, **options: _P.kwargs) -> _R | Sentence:
+    def call_or_sentence(*arguments: _P.args, **options: _P.kwargs) -> _R | Sentence:
         try:
             return call(*arguments, **options)
         except GraderError as error:
@@ -76,7 +76,7 @@ def _shown(call: Callable[_P, _R]) -> Callable[_P, _R | Sentence]:
         except Exception as error:  # noqa: BLE001 - a traceback of ours helps no student
             return Sentence(_OUR_MISTAKE.format(error=f"{type(error).__name__}: {error}"))
 
-    return told
+    return call_or_sentence
 
 
 class Notebook:
@@ -143,8 +143,8 @@ class Notebook:
         """Any other call, such as Otter's `export`, or a misspelt one."""
         if name.startswith("_"):
             raise AttributeError(name)
-        told = Sentence(_NO_CALL.format(name=name))
-        return lambda *_, **__: told
+        sentence = Sentence(_NO_CALL.format(name=name))
+        return lambda *_, **__: sentence
 
     def _notebook(self) -> StudentNotebook:
         """The released notebook, or otherwise a file that contains its own checks."""
@@ -153,23 +153,24 @@ class Notebook:
         return self._found
 
     def _verdict(self, question: Question, notebook: StudentNotebook, names: dict[str, Any]) -> Verdict:
-        function, stub, run = question.function, question.stub, _NOTHING
+        function, starter, run = question.function, question.starter_cell, _NOTHING
         status: Status = "missing"
         if function in names and question.check is None:
             status = "unchecked"
         elif function in names:
             run = _run(question, names, _seconds())
             status = "fails" if any(failure for _, failure in run.tests) else "passes"
-            if stub and notebook.released:  # only a released notebook has the starter code
-                answered = answer_status(stub.source, function, names, sources_of(linecache.cache))
+            if starter and notebook.released:  # only a released notebook has the starter code
+                answered = answer_status(starter.source, function, names, sources_of(linecache.cache))
                 status = "untouched" if answered == "untouched" else status
-        log, stub_id, opened = self._log, stub.id if stub else "", Path(os.environ.get(_SESSION, ""))
-        cell, again = log.last_run(function, stub_id) if log else None, ""
+        log, opened = self._log, Path(os.environ.get(_SESSION, ""))
+        starter_id = starter.id if starter else ""
+        cell, again = log.last_run(function, starter_id) if log else None, ""
         if cell:
             note_check(opened, question.id, cell.source, cell.ended)
             run = run.placed(cell)
             if self._checked.get(question.id) is cell:
-                again = cell.first_line_of_its_own(stub.source if stub else "")
+                again = cell.first_line_of_its_own(starter.source if starter else "")
             self._checked[question.id] = cell
         failed = cell.failure if cell and function not in cell.given else None
         is_outdated = cell is not None and cell.is_outdated(function, opened)
@@ -182,7 +183,7 @@ class Notebook:
         return Verdict(
             QuestionReport(question, status, run.tests),
             failed=failed,
-            has_run=log is not None and log.has_run(stub_id),
+            has_run=log is not None and log.has_run(starter_id),
             is_outdated=is_outdated,
             again=again,
             passed=len(self._passed),
@@ -296,7 +297,7 @@ def _asked(notebook: StudentNotebook, name: str) -> Question:
     wanted = str(name).strip()
     with suppress(GraderError):
         return notebook.question(wanted)
-    ids = [question.id for question in notebook.questions if question.id != END_TASK]
+    ids = [question.id for question in notebook.questions if question.id != BONUS_TASK]
     end = " and a bonus task" if len(ids) < len(notebook.questions) else ""
     known = f"this notebook has {ids[0]} to {ids[-1]}{end}"
     if not wanted:

@@ -24,7 +24,7 @@ class Sheet:
     rows: list[list[str]]  # without blank lines
     lines: list[int]  # on which each row ends, counted from 1
     delimiter: str
-    has_bom: bool  # a byte order mark, which tells Excel that the file is UTF-8
+    has_bom: bool  # a byte order mark, by which Excel recognizes UTF-8
 
     def value(self, row: Sequence[str], column: int | None) -> str:
         """A row's cell, stripped; empty where the row is shorter or there is no column."""
@@ -53,7 +53,7 @@ class Sheet:
 
 
 def delimiter_of(text: str) -> str:
-    """What separates the cells of a CSV text: what its first line has most of.
+    """The delimiter of a CSV text: the candidate that is most frequent in its first line.
 
     Excel's is a semicolon wherever the comma is the decimal sign.
     """

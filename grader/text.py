@@ -19,7 +19,7 @@ _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 _BREAKS_A_LINE = frozenset({"Cc", "Cs", "Zl", "Zp"})
 # Characters that change the order in which others are shown, but not the marks that Arabic and Hebrew need.
-_TURNS_TEXT = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_REORDERS_TEXT = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]")  # but for tabs and ends of lines
 # Invisible characters that no script needs: with them, different names would look the same.
 _INVISIBLE = re.compile("[\xad\u180e\u200b\u2060-\u2064\ufeff]")
@@ -30,7 +30,7 @@ _NUMBERED = re.compile(
 )  # begins a list; a backslash escapes its sign, never a digit
 _BACKTICKS = re.compile("`+")
 _MENTION = re.compile(r"@(?=\w)")
-# What a runner of workflows takes for a command to itself, wherever a log shows it.
+# Texts that a workflow runner would interpret as commands, anywhere in a log.
 _COMMAND = re.compile(r"(?<=:)(?=:)|(?<=#)(?=#\[)")
 _COMMAND_AT_START = re.compile(r"\A(\s*:)(?=:)|(?<=#)(?=#\[)")
 
@@ -42,7 +42,7 @@ def utf8_text(text: str) -> str:
 
 def without_controls(text: str) -> str:
     """The text without control characters, and without those that change the order of others."""
-    return _CONTROLS.sub(_REPLACEMENT, _TURNS_TEXT.sub(_REPLACEMENT, text))
+    return _CONTROLS.sub(_REPLACEMENT, _REORDERS_TEXT.sub(_REPLACEMENT, text))
 
 
 def printable(text: str) -> str:
@@ -59,7 +59,7 @@ def terminal_text(text: str) -> str:
 
 
 def terminal_line(text: str) -> str:
-    """The same for text that begins a line and is not wrapped: ``x[::-1]`` stays as it is."""
+    """The same for text that begins a line and is not wrapped: ``x[::-1]`` is unchanged."""
     return _COMMAND_AT_START.sub(r"\1 ", printable(text))
 
 
@@ -76,7 +76,7 @@ def markdown_text(text: object) -> str:
 
 
 def fence(text: str) -> str:
-    """What stands above and below a text in Markdown, so that it is code: longer than any such run in it."""
+    """The fence around code in Markdown: longer than any run of backticks in the text."""
     return "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
 
 
@@ -86,7 +86,7 @@ def quoted(line: str) -> str:
 
 
 def capital(text: str) -> str:
-    """The text with a capital at its beginning; the rest stays as it is."""
+    """The text with its first letter in upper case; the rest is unchanged."""
     return text[:1].upper() + text[1:]
 
 
@@ -100,8 +100,8 @@ def some(texts: Iterable[str], most: int) -> list[str]:
 def file_name(text: str) -> str:
     """The text as a safe component of a path, in the composed form of Unicode.
 
-    A safe name stays as it is. A changed name ends with a tag made from the original alone, so that different
-    names stay different.
+    A safe name is unchanged. A changed name ends with a tag that is made only from the original, so different
+    names remain different.
     """
     composed = unicodedata.normalize("NFC", text)
     safe = re.sub(r"[/\\]", "_", printable(composed))
@@ -110,7 +110,7 @@ def file_name(text: str) -> str:
 
 
 def distinct_file_name(text: str, origin: str, taken: Container[str]) -> str:
-    """The text as a safe component that is not taken; `origin` tells equal texts apart."""
+    """The text as a safe component that is not taken; `origin` distinguishes equal texts."""
     name = file_name(text)
     if name not in taken:
         return name

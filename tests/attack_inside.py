@@ -83,9 +83,9 @@ def _seccomp():
 
 
 def _wire():
-    from grader.runtime import errors, facts, torch_objects
+    from grader.runtime import encoding, errors, torch_objects
 
-    for module in (errors, facts, torch_objects):
+    for module in (errors, encoding, torch_objects):
         for cap in [name for name in vars(module) if name.startswith("MAX_")]:
             setattr(module, cap, 1 << 62)
 
@@ -99,14 +99,14 @@ def _restoring():
 
 
 def _captured():
-    """Facts are read as anybody would read them: by name, through whatever claims to be a tensor."""
+    """Observations are read as anybody would read them: by name, through whatever claims to be a tensor."""
     _share_builtins()
     import torch
 
     from grader.runtime import (
         contract,
+        encoding,
         errors,
-        facts,
         gradients,
         graph,
         kinds,
@@ -122,7 +122,7 @@ def _captured():
     def kind(value):
         return next((k for k in known if isinstance(value, k)), type(value))
 
-    known = (torch.nn.Parameter, torch.Tensor, facts.Snap, facts.Raised)
+    known = (torch.nn.Parameter, torch.Tensor, encoding.Snap, encoding.Raised)
     known += (bool, int, float, str, list, tuple, dict)
     asking = {
         "is_tensor": lambda value: isinstance(value, torch.Tensor),
@@ -133,13 +133,13 @@ def _captured():
         "make_plain": lambda _: [],
         "_seed_python": lambda seed: random.seed(seed),  # noqa: PLW0108 - which is looked up then
     }
-    modules = (contract, errors, facts, gradients, graph, kinds, vocabulary, watching)
+    modules = (contract, errors, encoding, gradients, graph, kinds, vocabulary, watching)
     for module in (*modules, student_namespace, torch_objects, torch_state, untouched):
         for name, captured in list(vars(module).items()):
             if name in asking or isinstance(captured, _OF_C):
                 setattr(module, name, asking.get(name) or _by_name(captured))
     _exchange(torch_objects, _type=kind)
-    _exchange(facts, _type=kind)
+    _exchange(encoding, _type=kind)
     _exchange(service, _chunks=lambda message, _: json.dumps(message, separators=(",", ":")))
     _exchange(service, _scan=lambda text, _: (json.loads(text), None))
 

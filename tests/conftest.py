@@ -1,4 +1,4 @@
-"""Outside: what several test files share."""
+"""Fixtures that several test files share."""
 
 import signal
 import subprocess
@@ -21,17 +21,16 @@ from grader.grading.executor import modules_to_preload
 from grader.sandbox.zygote import Zygote
 from grader.student import process
 
-# jsonschema, which nbformat imports, would make grammars with it for a second and a half: for formats that no
-# notebook has.
+# nbformat imports jsonschema, which would compile grammars with this package for a second and a half, for
+# formats that no notebook uses.
 sys.modules.setdefault("rfc3987_syntax", None)
 
-# Rewriting the asserts of all test files takes five seconds, in each process. So what comes of it is kept,
-# also where a container forbids bytecode; while tests run, that is forbidden again.
+# Rewriting the asserts of all test files takes five seconds in each process. So the bytecode is cached, even
+# if a container forbids bytecode; while tests run, the environment's setting applies again.
 FORBIDS_BYTECODE = sys.dont_write_bytecode
 sys.dont_write_bytecode = False
 
-# They begin first, those of the most processor time before the others, so that no core waits at the end for
-# one of them.
+# These files start first, in the order of their processor time, so that no core is idle at the end.
 SLOW = (
     *("test_attacks", "test_course", "test_sample_class", "test_environments", "test_in_jupyter"),
     *("test_dask_executor", "test_new", "test_release", "test_term_of_40", "test_fuzz", "test_resume"),
@@ -40,13 +39,13 @@ SLOW = (
 )
 
 
-# The hidden checks of this assignment are called by pytest itself in every run, as an author has them called,
-# those of the others in the long run: that no check fails its reference, `test_course.py` asks of all.
+# In every run pytest calls the hidden checks of this assignment directly, as an author does; those of the
+# other assignments only in the long run. `test_course.py` verifies that no check fails its reference.
 TRIED_BY_HAND = "test_06_views"
 
 
 def pytest_collection_modifyitems(items):
-    """The order in which files begin; `make test` gives each as a whole to a core that is free."""
+    """Sort test files so that slow ones start first; `make test` runs each file in one process."""
     for item in items:
         if item.path.parent.name == "hidden" and item.path.stem != TRIED_BY_HAND:
             item.add_marker(pytest.mark.long)
@@ -60,13 +59,13 @@ def pytest_report_header():
 
 
 def pytest_collection_finish():
-    """From here on bytecode is written only where the environment allows it."""
+    """Write bytecode from here on only if the environment allows it."""
     sys.dont_write_bytecode = FORBIDS_BYTECODE
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _listens_to_ctrl_c():
-    """A shell has jobs in the background ignore Ctrl-C, and programs that tests start would inherit that."""
+    """Handle Ctrl-C: shells make background jobs ignore it, and programs that tests start inherit that."""
     before = signal.getsignal(signal.SIGINT)
     if before is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -76,16 +75,16 @@ def _listens_to_ctrl_c():
 
 @pytest.fixture(scope="session")
 def zygote():
-    """The one process of the whole test run that workers are forked from; its surroundings hold a secret."""
+    """The only zygote of the test run; its environment contains a secret."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SECRET_OF_THE_OUTSIDE", SECRET)
         preload = modules_to_preload(["torch.func.jvp"])
-        with Zygote(preload=preload, released_cells=[COMPILED], stubs=["def f(): ..."]) as started:
+        with Zygote(preload=preload, released_cells=[COMPILED], starter_code=["def f(): ..."]) as started:
             yield started
 
 
 def share(zygote, patch):
-    """Let grading and the doctor use a zygote instead of starting their own, seconds each time."""
+    """Let grading and the doctor use a zygote instead of starting their own, which takes seconds."""
     for module in (doctor, pictures, mutation_testing, try_answers, executor):
         patch.setattr(module, "Zygote", lambda **_: nullcontext(zygote))
     return zygote
@@ -93,20 +92,20 @@ def share(zygote, patch):
 
 @pytest.fixture
 def shared_zygote(zygote, monkeypatch):
-    """The one zygote, which grading and the doctor use in this test."""
+    """The zygote of the test run, which grading and the doctor use in this test."""
     return share(zygote, monkeypatch)
 
 
 @pytest.fixture(scope="module")
 def zygote_of_all(zygote):
-    """The same for all tests of a module, and for its fixtures."""
+    """The same for all tests and fixtures of a module."""
     with pytest.MonkeyPatch.context() as patch:
         yield share(zygote, patch)
 
 
 @pytest.fixture(scope="session")
 def runner_server():
-    """The one process of the whole test run that is forked for the notebooks of `warm_runners`."""
+    """The only process of the test run that is forked for the notebooks of `warm_runners`."""
     started = Server("grader.student.runner_cells")
     yield started
     started.close()
@@ -114,14 +113,14 @@ def runner_server():
 
 @pytest.fixture
 def warm_runners(runner_server, monkeypatch):
-    """`check` and its like have torch at once, where a student waits until it is imported."""
+    """Let `check` and similar commands start with torch imported, for which a student waits."""
     forking = SimpleNamespace(**{**vars(subprocess), "Popen": runner_server.popen})
     monkeypatch.setattr(process, "subprocess", forking)
 
 
 @pytest.fixture
 def klass(tmp_path, monkeypatch, shared_zygote):
-    """A tiny course, which is the current one, and a class of which nobody has handed in yet."""
+    """A tiny course in the current folder, and a class without submissions."""
     klass = TinyClass(tmp_path)
     monkeypatch.chdir(klass.course)
     return klass
@@ -129,7 +128,7 @@ def klass(tmp_path, monkeypatch, shared_zygote):
 
 @pytest.fixture
 def close_the_lab(monkeypatch):
-    """A function after whose call no process can be started that runs students' code."""
+    """A function that makes every later start of a worker fail."""
 
     def started(*_, **__):
         raise AssertionError("a worker was asked for")

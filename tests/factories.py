@@ -6,12 +6,12 @@ import struct
 from pathlib import Path
 
 from grader.contracts.finding import Finding
-from grader.contracts.observation import finding_without_facts
+from grader.contracts.observation import finding_without_observation
 from grader.reports.class_report import report_html
 from grader.results.model import SCHEMA
 from grader.results.store import result_from_json
 from grader.results.students import students_of
-from grader.sandbox.evidence import Answer, NoFacts
+from grader.sandbox.evidence import Answer, NotObserved
 
 HOSTILE = (
     "::notice title=Autograding complete::Points 99/9\n<img src=x onerror=alert(1)> =1+1 \x1b[31m\x00 @all"
@@ -25,7 +25,7 @@ def in_base64(numbers, code="f"):
 
 def answer(**said):
     """A worker's answer to a request, with `facts` or `raised`."""
-    return Answer.parse(json.dumps({"raised": None, "facts": None, "changed": [], "patched": [], **said}))
+    return Answer.parse(json.dumps({"raised": None, "returned": None, "changed": [], "patched": [], **said}))
 
 
 def row(
@@ -43,9 +43,9 @@ def row(
 ):
     """A row of a class in which there is one question of three points.
 
-    A message makes its check fail, and so do `NoFacts`, which say why nothing was seen; a list of them, and
-    of None, stands for as many checks; `cells` are those of the result that failed. What else is given is the
-    question's.
+    A message makes its check fail, and so does `NotObserved`, which says why nothing was seen; a list of
+    them, and of None, stands for as many checks; `cells` are those of the result that failed. What else is
+    given is the question's.
     """
     messages = message if isinstance(message, list) else [message]
     checks = [
@@ -75,8 +75,8 @@ def row(
 
 
 def told(message):
-    """What a check's result says of a finding: of a `Finding`, of `NoFacts`, of a text, or of nothing."""
-    finding = finding_without_facts(message) if isinstance(message, NoFacts) else message
+    """What a check's result says of a finding: of a `Finding`, of `NotObserved`, of a text, or of nothing."""
+    finding = finding_without_observation(message) if isinstance(message, NotObserved) else message
     if not isinstance(finding, Finding):
         return {"message": message}
     fields = {name: getattr(finding, name) for name in ("failure", "kind", "group", "stopped")}

@@ -87,7 +87,7 @@ def test_a_solved_notebook_has_every_answer(stem):
     """The reference answers stand where the stubs were, and all other cells are as they are handed out."""
     code = [cell["source"] for cell in classroom.solved(stem)["cells"] if cell["cell_type"] == "code"]
     assignment = classroom.COURSE.assignment(stem)
-    assert [q.id for q in assignment.questions if q.answer not in code or q.stub in code] == []
+    assert [q.id for q in assignment.questions if q.answer not in code or q.starter_code in code] == []
     assert [cell[:60] for cell in assignment.demonstrations if cell not in code] == []
 
 

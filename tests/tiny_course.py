@@ -4,7 +4,7 @@ import json
 import os
 from pathlib import Path
 
-MASTER = '''\
+SOURCE = '''\
 # %% [markdown]
 # # 1. Tiny
 
@@ -151,7 +151,7 @@ def write_course(root: Path) -> Path:
     """Lay out the course below a folder."""
     for folder in ("solutions", "tests/hidden", "tests/answers"):
         (root / folder).mkdir(parents=True)
-    (root / "solutions" / "01_tiny.py").write_text(MASTER, encoding="utf-8")
+    (root / "solutions" / "01_tiny.py").write_text(SOURCE, encoding="utf-8")
     (root / "tests" / "hidden" / "test_01_tiny.py").write_text(CHECKS, encoding="utf-8")
     (root / "tests" / "answers" / "01_tiny.py").write_text(ANSWERS, encoding="utf-8")
     (root / "tests" / "answers" / "01_tiny.outcomes.toml").write_text(OUTCOMES, encoding="utf-8")

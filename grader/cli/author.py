@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli.instructor import assignment_option, jobs_option, tell_left_out
-from grader.errors import ProtectionError
+from grader.errors import SandboxError
 
 if TYPE_CHECKING:
     from grader.course.course import Course
@@ -145,7 +145,7 @@ def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
 
         examined = run_self_test()
         click.echo(str(examined))
-        sys.exit(ProtectionError.exit_status if examined.refusal else 0)
+        sys.exit(SandboxError.exit_status if examined.refusal else 0)
     if mutants:
         _try_mutants(assignments, question, jobs)
         return

@@ -88,12 +88,12 @@ def release(
         click.echo(f"left out, because it is not written yet: {stem}")
     for stem in released.of_other_terms:
         click.echo(f"not released, because course.toml doesn't list it in [term]: {stem}")
-    for path in changes.kept:
+    for path in changes.edited:
         click.echo(f"unchanged, because it was edited: {path} (--overwrite replaces it)")
 
 
 class _Collect(click.Command):
-    """A command whose help ends with the names that known systems give to what they hand out."""
+    """A command whose help ends with the names that known systems give to downloads."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the table of systems, which is imported only here and where ``collect`` is run."""
@@ -229,7 +229,7 @@ def grade(  # noqa: PLR0913, PLR0917 - one for each option
     """  # noqa: D301 - click reads the backspace as "do not rewrap"
     from grader.sandbox.zygote import ZygoteProcess
 
-    # Into a new folder all is observed anew: torch is imported for that while the rest is read.
+    # For a new folder everything must be observed: torch is imported while the other files are read.
     is_new = scheduler is None and (force or not out.exists())
     with ZygoteProcess() if is_new else nullcontext() as started:
         from grader.course.course import Course

@@ -1,4 +1,4 @@
-"""Hidden checks compare facts and explain differences: assertions, and sentences about what was seen.
+"""Hidden checks compare observations and explain differences, with assertions and messages.
 
 * `assert_close` has a floor. An element is compared relative to itself or to a hundredth of the largest
   element, whichever is larger: rounding noise around zero is no error, and a small gradient beside large ones

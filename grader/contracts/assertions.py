@@ -19,7 +19,7 @@ from grader.contracts.finding import FailedCheckError, Finding, Kind, diagnosis_
 from grader.contracts.gradients import Explanation, assert_gradients
 from grader.contracts.observation import is_gradients
 from grader.contracts.side_effects import hint_of, may_explain_others
-from grader.sandbox.facts import Raised, Tensor
+from grader.sandbox.values import Raised, Tensor
 from grader.text import capital
 
 _NO_TEXTS: Mapping[str, Any] = {}
@@ -226,8 +226,8 @@ def _parts(
 ) -> tuple[Observation, Observation]:
     """Both observations, reduced to the parts that some patterns name."""
 
-    def some(facts: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: fact for name, fact in facts.items() if is_named(name, only)}
+    def some(values: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in values.items() if is_named(name, only)}
 
     def part(side: Observation, result: Any) -> Observation:
         if are_entries:
@@ -272,12 +272,12 @@ def _assert_then(rules: Rules, messages: _Messages, seen: Any, expected: Any) ->
     if not isinstance(expected, dict):
         assert_close(seen, expected, messages.of_use(""), full_precision=rules.full_precision)
         return
-    for name, fact in expected.items():
-        if not is_gradients(fact):
+    for name, right in expected.items():
+        if not is_gradients(right):
             entry = seen if isinstance(seen, Raised) else _entry(seen, name)
-            if isinstance(fact, bool) and isinstance(entry, bool) and entry is not fact:
+            if isinstance(right, bool) and isinstance(entry, bool) and entry is not right:
                 raise wrong(messages.of_use(name), group=f"then {name}")
-            assert_close(entry, fact, messages.of_use(name), full_precision=rules.full_precision)
+            assert_close(entry, right, messages.of_use(name), full_precision=rules.full_precision)
 
 
 def _assert_changes(rules: Rules, messages: _Messages, seen: Observation, expected: Observation) -> None:
@@ -370,17 +370,17 @@ def _recorded(
     """Wrong counts of what all networks did, or what one of them did (``model.calls``)."""
     whose, _, amount = name.rpartition(".")
     counted, _, more = amount.partition("+")
-    for fact in ("calls", "copies") if counted == "calls" else (counted,):
-        count: Any = seen.get(fact)
-        right: Any = expected.get(fact)
-        if whose and fact != "copies":
+    for event in ("calls", "copies") if counted == "calls" else (counted,):
+        count: Any = seen.get(event)
+        right: Any = expected.get(event)
+        if whose and event != "copies":
             count, right = _entry(count, whose), _entry(right, whose)
-        if fact == "given":
+        if event == "given":
             yield from _given(count, right)
         elif count != right and not (
-            fact in _AMOUNTS and isinstance(count, int) and count <= right + int(more or 0)
+            event in _AMOUNTS and isinstance(count, int) and count <= right + int(more or 0)
         ):
-            yield _finding_of_count(messages, fact, count, right)
+            yield _finding_of_count(messages, event, count, right)
 
 
 def _too_heavy(

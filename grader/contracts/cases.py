@@ -17,11 +17,11 @@ from _pytest.outcomes import Skipped
 from grader.contracts.check import describe, entries
 from grader.contracts.diagnosis import finding_of
 from grader.contracts.finding import FailedCheckError, Finding, wrong
-from grader.contracts.observation import finding_without_facts, other_form
+from grader.contracts.observation import finding_without_observation, other_form
 from grader.contracts.side_effects import changed_parts
 from grader.errors import CourseError
-from grader.sandbox.evidence import Failure, NoFacts, RequestOutcome, RequestRaised, no_facts
-from grader.sandbox.facts import Raised, Tensor, is_cut_off
+from grader.sandbox.evidence import Failure, NotObserved, RequestOutcome, RequestRaised, not_observed
+from grader.sandbox.values import Raised, Tensor, is_cut_off
 from grader.text import capital
 
 #: The factor of the cases in which memory is measured, besides the result and side effects.
@@ -91,7 +91,7 @@ class DeclaredCase:
 
 @dataclass(frozen=True)
 class Rules:
-    """What is up to the answer, and how exact it must be; the reference decides everything else.
+    """The parts that answers may choose freely, and the required precision; the reference decides the rest.
 
     Attributes:
         ignore: patterns of ``path:part`` that are up to the answer, such as ``"p:grad"`` or
@@ -170,9 +170,9 @@ class Observation:
 
 
 _FIELDS = [field.name for field in fields(Observation)]
-#: What the worker leaves out of a record, because it is so in most cases.
+#: The defaults, which the worker omits from a record.
 _USUAL = {name: value for name, value in vars(Observation()).items() if value is not NOT_RECORDED}
-#: Of a submission's: the reference decides what is recorded, and what is missing beside it is wrong.
+#: Fields of a submission that are wrong if they are missing although the reference has them.
 _MISSING = dict.fromkeys(("result", "gradients", "earlier_gradients", "then"))
 
 
@@ -226,7 +226,7 @@ class Case:
 
     @property
     def other_form(self) -> Finding | None:
-        """Where the result has another form than the reference's, over which a check may have broken."""
+        """The finding if the result has another form than the reference's, which may have broken a check."""
         if self.is_cut_off:
             return Finding("form", "Your function changes too much to look at all of it.", group="cut off")
         if self._expected.result is NOT_RECORDED:
@@ -235,7 +235,7 @@ class Case:
 
     @property
     def records(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """What the worker recorded of the student's function and of the reference."""
+        """The worker's records of the student's function and of the reference."""
         return self._record, self._expected_record
 
     def with_seen(self, record: Mapping[str, Any]) -> Case:
@@ -249,7 +249,7 @@ class Case:
 
     @property
     def sides(self) -> tuple[Observation, Observation]:
-        """What was seen and what is expected, whether the calls raised or not.
+        """The observed and the expected outcome, whether the calls raised or not.
 
         Raises:
             FailedCheckError: the student's function was stopped in this case, or in an earlier one.
@@ -257,7 +257,7 @@ class Case:
         seconds = self._seen.stopped_after
         if seconds is not None:
             seconds = seconds if isinstance(seconds, float) else 0.0
-            finding = finding_without_facts(no_facts(Failure.TIMEOUT, seconds=seconds))
+            finding = finding_without_observation(not_observed(Failure.TIMEOUT, seconds=seconds))
             if self.did_not_run:
                 message = "Your function did not run in this case: an earlier one took too long."
                 finding = replace(finding, sentence=message)
@@ -266,7 +266,7 @@ class Case:
 
     @property
     def expected(self) -> SeenCall:
-        """What the reference did.
+        """The observation of the reference.
 
         Raises:
             NotApplicable: it raised an error, as it must in this case.
@@ -277,7 +277,7 @@ class Case:
 
     @property
     def seen(self) -> SeenCall:
-        """What the student's function did.
+        """The observation of the student's function.
 
         Raises:
             NotApplicable: the reference raised an error, as it must in this case.
@@ -402,12 +402,12 @@ class SeenCall:
 
 
 def _gradients(pending: Any) -> Any:
-    """What ``backward()`` of a loss gave: gradients, or the error that it raised."""
+    """The outcome of ``backward()`` on a loss: gradients, or the error that it raised."""
     return pending.get("gradients") if isinstance(pending, dict) else None
 
 
 class ContractObservation:
-    """What was seen and expected in the cases of a contract."""
+    """The observed and the expected outcomes in the cases of a contract."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - the contract's part, and what was observed
         self,
@@ -431,10 +431,10 @@ class ContractObservation:
             CourseError: the contract was not observed, or the reference raises an error of its own.
         """
         records = self._expected
-        if isinstance(records, NoFacts):
+        if isinstance(records, NotObserved):
             raise CourseError(f"contract {self.contract} could not observe the reference: {records.reason}")
         if isinstance(records, RequestRaised):
-            message = finding_without_facts(records).sentence
+            message = finding_without_observation(records).sentence
             raise CourseError(f"contract {self.contract} fails on the reference: {message}")
         if not isinstance(records, list) or len(records) != len(self._declared):
             raise CourseError(
@@ -456,8 +456,8 @@ class ContractObservation:
         """The records of the submission, one for each case; FailedCheckError if there are none."""
         _ = self.expected
         records = self._seen
-        if isinstance(records, RequestRaised | NoFacts):
-            raise FailedCheckError(finding_without_facts(records))
+        if isinstance(records, RequestRaised | NotObserved):
+            raise FailedCheckError(finding_without_observation(records))
         if not isinstance(records, list) or len(records) != len(self._declared):
             raise wrong("The observations of your function are in a form that cannot be judged.", kind="form")
         return [record if isinstance(record, dict) else {} for record in records]

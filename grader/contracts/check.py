@@ -12,7 +12,7 @@ import pytest
 
 from grader.contracts.diagnosis import with_article
 from grader.errors import CourseError
-from grader.sandbox.facts import Raised, Tensor
+from grader.sandbox.values import Raised, Tensor
 from grader.text import printable
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -105,25 +105,25 @@ def title_and_hint(function: Callable[..., Any]) -> tuple[str, str | None]:
     return title.strip().rstrip("."), "\n\n".join(p for p in paragraphs if p) or None
 
 
-def raised(fact: Any, error: type[BaseException], fragment: str = "") -> bool:
+def raised(value: Any, error: type[BaseException], fragment: str = "") -> bool:
     """Whether a value is an exception of this class, or of a subclass, whose text contains the fragment.
 
     Choose a fragment that is the same in all releases of torch.
     """
-    return isinstance(fact, Raised) and error.__name__ in fact.types and fragment in fact.text
+    return isinstance(value, Raised) and error.__name__ in value.types and fragment in value.text
 
 
-def describe(fact: Any) -> str:
+def describe(value: Any) -> str:
     """The type of a value, in words: ``a tensor``, ``None``, ``an int`` ..."""
-    if fact is None:
+    if value is None:
         return "None"
-    if isinstance(fact, Tensor):
+    if isinstance(value, Tensor):
         return "a tensor"
-    if isinstance(fact, Raised):
-        return f"an error ({printable(fact.type[:60])})"
-    if isinstance(fact, float):
+    if isinstance(value, Raised):
+        return f"an error ({printable(value.type[:60])})"
+    if isinstance(value, float):
         return "a float"
-    return with_article(printable(str(getattr(fact, "type", type(fact).__name__))[:60]))
+    return with_article(printable(str(getattr(value, "type", type(value).__name__))[:60]))
 
 
 def entries(number: int) -> str:

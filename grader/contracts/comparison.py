@@ -20,7 +20,7 @@ from grader.contracts.difference import (
     to_decimals,
 )
 from grader.contracts.finding import FailedCheckError, Finding, diagnosis_and_hint
-from grader.sandbox.facts import Raised, Tensor
+from grader.sandbox.values import Raised, Tensor
 
 _COMPARED = (dict, list, tuple, Tensor, int, float, type(None))
 FEW_DIGITS = (
@@ -65,7 +65,7 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
         TypeError: the expected value cannot be compared, or an entry of `others` is a dict.
         ValueError: the expected tensor is too large to be compared.
     """
-    require_facts(others or {})
+    require_single_values(others or {})
     compared = _Comparison(others or {}, place, strict, full_precision)
     difference = compared.difference(seen, expected)
     if difference is not None:
@@ -89,10 +89,10 @@ def _finding(message: str, difference: Difference) -> Finding:
     )
 
 
-def require_facts(others: Mapping[str, Any]) -> None:
+def require_single_values(others: Mapping[str, Any]) -> None:
     """Raise TypeError for a dict under a single name, which would never be compared."""
-    for name, fact in others.items():
-        if isinstance(fact, dict):
+    for name, other in others.items():
+        if isinstance(other, dict):
             raise TypeError(f"others={{{name!r}: ...}} is a dict: name each of its tensors, in one dict")
 
 
@@ -232,6 +232,6 @@ def _siblings(expected: Mapping[str, Any], key: str) -> dict[str, Any]:
     return {f"what {name} should be": value for name, value in expected.items() if name != key}
 
 
-def _is_single(fact: Any) -> bool:
+def _is_single(value: Any) -> bool:
     """Whether a value is a single number, which may equal another entry of a list by chance."""
-    return is_number(fact) or (isinstance(fact, Tensor) and len(fact.value or ()) == 1)
+    return is_number(value) or (isinstance(value, Tensor) and len(value.value or ()) == 1)

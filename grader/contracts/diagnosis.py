@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from grader.contracts.finding import Finding, Kind, Place, diagnosis_and_hint
-from grader.sandbox.facts import Raised
+from grader.sandbox.values import Raised
 from grader.text import capital, printable, quoted
 
 _MAX_TEXT = 200
@@ -51,7 +51,7 @@ _DIAGNOSES = {
     ),
     "One of the differentiated Tensors does not require grad": (
         "a gradient is asked for with respect to a tensor that does not require one. Is it a frozen "
-        "parameter, was it detached, or was requires_grad_() left out or called too late?"
+        "parameter, was it detached, or was requires_grad_() left out, or called after the operation?"
     ),
     "grad can be implicitly created only for scalar": (
         "to go back without a given gradient needs an output of one element. Reduce the tensor, or say in "
@@ -64,10 +64,10 @@ _DIAGNOSES = {
         "a hook on a tensor that does not require grad would never be called"
     ),
     "only change requires_grad flags of leaf": (
-        "requires_grad of a computed tensor cannot be switched off; detach() gives a tensor without history"
+        "requires_grad of a non-leaf cannot be switched off; detach() gives a tensor without history"
     ),
     "can't optimize a non-leaf": (
-        "the optimizer was given a computed tensor. Do the arithmetic first, switch requires_grad on last"
+        "the optimizer was given a non-leaf. Do the arithmetic first, switch requires_grad on last"
     ),
     "created in no_grad mode": (
         "a view was made under no_grad and written to outside of it: autograd cannot know whether this write "
@@ -100,7 +100,7 @@ _DIAGNOSES = {
     ),
     "more than one parameter group": "a parameter was given to the optimizer twice",
     "support the deepcopy protocol": (
-        "only a leaf can be deep-copied; detach() or clone() is what copies a computed tensor"
+        "only a leaf can be deep-copied; copy a non-leaf with detach() or clone()"
     ),
     "got an empty parameter list": (
         "the optimizer was given no parameters. Was a generator of them used up before?"
@@ -120,9 +120,9 @@ _DEVICE = re.compile(
 )
 #: Texts of other errors that name devices: a name that no device has, and errors of a GPU that is there.
 _OTHER_DEVICE_ERRORS = ("at start of device string", "out of memory", "CUDA error")
-#: What stands in torch's texts for a class, or a count, that only a build for GPUs has.
+#: Parts of torch's errors about classes and counts that only builds for GPUs have.
 _WITHOUT_GPU = ("Tried to instantiate dummy base class", "allocated_bytes.all.current")
-#: What else than a RuntimeError torch raises, where it was built without a device.
+#: Parts of errors, other than RuntimeErrors, that torch raises if it was built without a device.
 _OF_BUILD = ("not compiled with", "module 'torch._C' has no attribute", "No module named 'torch.")
 _NO_GPU = "The grader has no GPU. Compute on the device of the tensors you are given."
 
@@ -168,22 +168,22 @@ def diagnose(error: Raised) -> str:
 
 
 def finding_of(error: Raised, kind: Kind, text: str = "", group: str = "") -> Finding:
-    """What is found where an error stands instead of facts.
+    """The finding for an error that was observed instead of a value.
 
     Args:
-        kind: ``unobserved`` if the request ended with it, ``raised`` where ``attempt`` caught it.
+        kind: ``unobserved`` if the request ended with it, ``raised`` if ``attempt`` caught it.
         text: an author's words before the diagnosis, which may bring a hint.
-        group: what the words are about, so that the same error found elsewhere is told apart.
+        group: the subject of the text, so that the same error about another subject is another finding.
     """
     lead, hint = diagnosis_and_hint(text)
     lead, diagnosis = lead.rstrip("."), diagnose(error)
-    told = f"{lead}: {diagnosis}" if lead else capital(diagnosis)
+    message = f"{lead}: {diagnosis}" if lead else capital(diagnosis)
     same = f"{group} {error.type} {_fragment(error)}"
     place = _OF_A_CELL.fullmatch(error.where)
     is_in_code = bool(error.where) or "MemoryError" in error.types  # else it came of what the code returned
     return Finding(
         kind,
-        told,
+        message,
         hint,
         group=same.strip(),
         stopped=is_in_code,

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from grader.sandbox.facts import Raised, Tensor
+from grader.sandbox.values import Raised, Tensor
 
 #: Relative (and, scaled by the largest element, absolute) tolerance by dtype; other dtypes must be exact. A
 #: Python number counts as a float32, because it usually is the .item() of one.
@@ -23,20 +23,20 @@ TOLERANCE = {
 }
 
 
-def is_number(fact: Any) -> bool:
+def is_number(value: Any) -> bool:
     """Whether a value is an int or a float, and not a bool."""
-    return isinstance(fact, int | float) and not isinstance(fact, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 #: The tolerance of a right answer, in multiples of the reference's sensitivity to rounding.
-_MOVED = 4
+_SENSITIVITIES = 4
 
 
-def rounding_of(fact: Any) -> float:
+def rounding_of(value: Any) -> float:
     """The absolute tolerance for a value of the reference, from its sensitivity to rounding."""
-    if isinstance(fact, list | tuple):
-        return max(map(rounding_of, fact), default=0.0)
-    return _MOVED * getattr(fact, "sensitivity", 0.0)
+    if isinstance(value, list | tuple):
+        return max(map(rounding_of, value), default=0.0)
+    return _SENSITIVITIES * getattr(value, "sensitivity", 0.0)
 
 
 def are_close(
@@ -157,7 +157,7 @@ def difference_of(seen: Any, expected: Any, others: Mapping[str, Any]) -> Differ
     values, right = _values(seen), _values(expected)
     if values is None or right is None:
         return None
-    candidates = {name: other for name, fact in others.items() if (other := _values(fact))}
+    candidates = {name: found for name, other in others.items() if (found := _values(other))}
     if values.shape != right.shape:
         clause = _taken_for(values, candidates) or _other_shape(values, right)
         return Difference(clause, "shape", says_all=True) if clause else None
@@ -181,14 +181,14 @@ class _Values:
     tolerance: float
 
 
-def _values(fact: Any) -> _Values | None:
-    if isinstance(fact, Tensor):
-        tolerance = TOLERANCE.get(fact.dtype, 0.0)
-        return None if fact.value is None else _Values(fact.value, fact.shape, tolerance)
-    numbers = list(fact) if isinstance(fact, list | tuple) else [fact]
+def _values(value: Any) -> _Values | None:
+    if isinstance(value, Tensor):
+        tolerance = TOLERANCE.get(value.dtype, 0.0)
+        return None if value.value is None else _Values(value.value, value.shape, tolerance)
+    numbers = list(value) if isinstance(value, list | tuple) else [value]
     if not numbers or not all(map(is_number, numbers)):
         return None
-    shape = (len(numbers),) if isinstance(fact, list | tuple) else ()
+    shape = (len(numbers),) if isinstance(value, list | tuple) else ()
     return _Values(numbers, shape, TOLERANCE["torch.float32"])
 
 

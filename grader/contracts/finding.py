@@ -1,4 +1,4 @@
-"""A finding: what a check has found wrong, as data, made where it is known and read by its fields."""
+"""A finding: the problem that a check found, as fields that other modules read."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Literal
 
 from grader.sandbox.evidence import OUT_OF_TIME, Failure
 
-#: What there is to say of a check that did not pass:
+#: Why a check did not pass:
 #:
-#: - ``wrong``: facts are not as they should be;
+#: - ``wrong``: an observation differs from the expected one;
 #: - ``side effect``: the call changed a mode, a flag, values or a ``.grad`` that must be unchanged;
-#: - ``form``: what came back has another form, so that it cannot be judged;
-#: - ``raised``: ``attempt`` caught an error where none should be;
-#: - ``unobserved``: there are no facts, because the request stopped with an error, or by a `Failure`;
-#: - ``unanswered``: the function is missing, or still as it was handed out;
+#: - ``form``: the result has another form, so it cannot be judged;
+#: - ``raised``: ``attempt`` caught an error that should not occur;
+#: - ``unobserved``: there is no observation, because the request ended with an error or a `Failure`;
+#: - ``unanswered``: the function is missing, or still the starter code;
 #: - ``broken``: the check did not come to a verdict.
 Kind = Literal["wrong", "side effect", "form", "raised", "unobserved", "unanswered", "broken"]
 
@@ -40,7 +40,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check has found.
+    """The finding of a check.
 
     Attributes:
         sentence: the diagnosis, which a student reads.

@@ -8,12 +8,12 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from grader.contracts.check import describe, raised
-from grader.contracts.comparison import FEW_DIGITS, because, compare, is_close, require_facts
+from grader.contracts.comparison import FEW_DIGITS, because, compare, is_close, require_single_values
 from grader.contracts.diagnosis import finding_of
 from grader.contracts.difference import Difference, difference_of, is_fully_precise, rounding_of
 from grader.contracts.finding import FailedCheckError, diagnosis_and_hint, wrong
 from grader.contracts.observation import is_gradients
-from grader.sandbox.facts import Raised, Tensor
+from grader.sandbox.values import Raised, Tensor
 from grader.text import capital
 
 OVERWRITTEN = "modified by an inplace operation"
@@ -88,8 +88,8 @@ def assert_gradients(  # noqa: PLR0913 - each is asked for by some check
         FailedCheckError: the first problem, of the first name that has it.
         TypeError: `expected` is not a result of ``gradients``.
     """
-    require_facts(others or {})
-    right = _Gradients.of_fact(expected)
+    require_single_values(others or {})
+    right = _Gradients.of_observation(expected)
     if right is None or isinstance(right.gradients, Raised):
         raise TypeError(
             f"assert_gradients needs what gradients(...) gives, and {describe(expected)} is expected"
@@ -102,7 +102,7 @@ def assert_gradients(  # noqa: PLR0913 - each is asked for by some check
         for name, gradient in right.gradients.items()
         if name not in right.frozen and _is_named(name, only, but)
     }
-    gradients = _Gradients.of_fact(seen)
+    gradients = _Gradients.of_observation(seen)
     if gradients is None:
         ladder.fail("none" if seen is None else "type", kind=describe(seen))
     else:
@@ -123,12 +123,12 @@ class _Gradients:
     frozen: tuple[str, ...] = ()
 
     @classmethod
-    def of_fact(cls, fact: Any) -> _Gradients | None:
-        if is_gradients(fact):
-            gradients = fact["gradients"] if isinstance(fact["gradients"], dict | Raised) else {}
-            frozen = fact["frozen"] if isinstance(fact["frozen"], list) else ()
-            return cls(gradients, fact["output"], is_known=True, frozen=tuple(map(str, frozen)))
-        return cls(fact) if isinstance(fact, dict | Raised) else None
+    def of_observation(cls, seen: Any) -> _Gradients | None:
+        if is_gradients(seen):
+            gradients = seen["gradients"] if isinstance(seen["gradients"], dict | Raised) else {}
+            frozen = seen["frozen"] if isinstance(seen["frozen"], list) else ()
+            return cls(gradients, seen["output"], is_known=True, frozen=tuple(map(str, frozen)))
+        return cls(seen) if isinstance(seen, dict | Raised) else None
 
 
 class _Ladder:
@@ -230,13 +230,13 @@ class _Ladder:
         if rung == "shape":  # the message may show the right shape: it is that of the differentiated tensor
             sentence = self._sentence(rung, name, shape=gradient.shape, right=expected.shape)
             how = difference_of(gradient, expected, self._others)
-            told = f"{sentence[:-1]}: {how.clause}." if how else sentence
+            message = f"{sentence[:-1]}: {how.clause}." if how else sentence
         else:
-            told = because(sentence, difference)
-        told, hint = joined(told, text), diagnosis_and_hint(text)[1]
+            message = because(sentence, difference)
+        message, hint = joined(message, text), diagnosis_and_hint(text)[1]
         keeps_hint = not difference.says_all or (rung == "nan" and hint is not None)  # about this problem
         raise wrong(
-            told if keeps_hint else diagnosis_and_hint(told)[0],
+            message if keeps_hint else diagnosis_and_hint(message)[0],
             group=f"{rung} {name}",
             takes_hint=not difference.says_all,
         )
@@ -244,7 +244,7 @@ class _Ladder:
     def _of_wrong_numbers(self, names: Sequence[str], seen: _Gradients, right: _Gradients) -> str:
         """The sentence about wrong gradients and, if it is wrong, about the backpropagated value."""
         output, expected = seen.output, right.output
-        are_known = all(isinstance(fact, Tensor) and fact.value is not None for fact in (output, expected))
+        are_known = all(isinstance(t, Tensor) and t.value is not None for t in (output, expected))
         if not are_known or is_close(replace(output, dtype=expected.dtype), expected):
             return self._sentence("wrong", *names)
         values = f"values of {self._of} are" if output.shape else f"value of {self._of} is"
@@ -268,8 +268,8 @@ class _Ladder:
         """Fail with an error, and explain it."""
         finding = finding_of(error, "raised", self._sentence(rung), rung)
         text, hint = diagnosis_and_hint(self._explained("", rung, (None, None)))
-        told = f"{finding.sentence} {text}".strip()
-        raise FailedCheckError(replace(finding, sentence=told, hint=hint))
+        message = f"{finding.sentence} {text}".strip()
+        raise FailedCheckError(replace(finding, sentence=message, hint=hint))
 
     def _sentence(self, rung: str, *names: str, **words: Any) -> str:
         """The sentence of a problem about some names, or about the backpropagated value."""

@@ -1,4 +1,4 @@
-"""What was observed of a submission in another form than of the reference, or not at all."""
+"""Findings about observations that are missing, or have another form than the reference's."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 from grader.contracts.check import describe, entries, instead
 from grader.contracts.diagnosis import finding_of
 from grader.contracts.finding import Finding
-from grader.sandbox.evidence import ENDINGS, NoFacts, RequestRaised
-from grader.sandbox.facts import Tensor, is_cut_off
+from grader.sandbox.evidence import ENDINGS, NotObserved, RequestRaised
+from grader.sandbox.values import Tensor, is_cut_off
 from grader.text import capital
 
 _Path = tuple[str | int, ...]
 _PLAIN = {type(None), bool, int, float, str, list, tuple, dict, Tensor}
 
 
-def finding_without_facts(outcome: RequestRaised | NoFacts) -> Finding:
-    """What is found where a contract was not observed."""
+def finding_without_observation(outcome: RequestRaised | NotObserved) -> Finding:
+    """The finding for a contract that was not observed."""
     if isinstance(outcome, RequestRaised):
         return finding_of(outcome.error, "unobserved")
     failure = outcome.failure
@@ -31,7 +31,7 @@ def finding_without_facts(outcome: RequestRaised | NoFacts) -> Finding:
 
 
 def other_form(seen: Any, expected: Any) -> Finding | None:
-    """Where a result has another form than the reference's; if a part of it was left out, only that.
+    """The finding if a result has another form than the reference's; if a part was cut off, only that.
 
     A list and a tuple, or two kinds of number, are always alike.
     """
@@ -46,7 +46,7 @@ def _of_form(text: str, *, is_none: bool = False) -> Finding:
 
 
 def _other_form(seen: Any, expected: Any, path: _Path) -> Finding | None:
-    """Where a value is of another kind than the reference's, or None.
+    """The first place where a value has another type than the reference's, or None.
 
     If both a length and a kind differ, the length counts, because a missing part moves all behind it.
     """
@@ -87,9 +87,9 @@ def _place(path: _Path) -> str:
     return f"in what came back, {top if isinstance(top, str) else f'entry [{top}]'}{looked_up}"
 
 
-def is_gradients(fact: Any) -> bool:
-    """Whether a fact is what the word ``gradients`` gives."""
-    return isinstance(fact, dict) and fact.keys() == {"output", "gradients", "frozen"}
+def is_gradients(value: Any) -> bool:
+    """Whether a value is a result of ``gradients``."""
+    return isinstance(value, dict) and value.keys() == {"output", "gradients", "frozen"}
 
 
 def sentence(text: str) -> str:

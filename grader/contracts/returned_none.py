@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.sandbox.facts import ReturnedNone
+from grader.sandbox.values import ReturnedNone
 from grader.text import quoted
 
 #: By the cause: why the value of an expression was None, and what to do next.
@@ -30,12 +30,12 @@ def why_none(returned: ReturnedNone) -> str:
 
     It asks "is a return missing?" only if no ``return`` has a value.
     """
-    told = f"{returned.function} returned None"
+    message = f"{returned.function} returned None"
     if returned.ended == "without a value":
-        return f"{told}: is a return missing?"
+        return f"{message}: is a return missing?"
     if returned.ended == "":
-        return f"{told} instead of a value. Print the value in the line above its `return`."
+        return f"{message} instead of a value. Print the value in the line above its `return`."
     why = _CAUSES.get(returned.cause, _CAUSES["value"]).format(value=quoted(returned.value))
     is_direct = returned.statement in (returned.value, f"return {returned.value}")
     source = "" if is_direct else f", whose value is that of {quoted(returned.value)}"
-    return f"{told}, by {quoted(returned.statement)}{source}: {why}"
+    return f"{message}, by {quoted(returned.statement)}{source}: {why}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from grader.sandbox.facts import Tensor
+from grader.sandbox.values import Tensor
 
 #: The parts of an object that may change, as in ``w:version``. The ``frozen grad`` is the ``.grad`` of what
 #: requires no grad, which no backward fills: what is said of ``grad`` is not said of it.
@@ -81,10 +81,10 @@ def _changes_of(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> I
             yield from _container(path, then, now)
         case "value" | "object" as kind:
             if now[kind] != then[kind]:
-                told = (
+                change = (
                     f"was {then[kind]} and is {now[kind]} now" if kind == "value" else "is another object now"
                 )
-                yield ("value" if kind == "value" else "identity"), f"The caller's {path} {told}."
+                yield ("value" if kind == "value" else "identity"), f"The caller's {path} {change}."
         case unknown:  # a student's process sent it
             raise ValueError(f"there are no records of the kind {unknown!r}")
 

@@ -3,8 +3,8 @@
 * TODO stands for unwritten parts, in valid Python (`author_file.py`). A question with a TODO is omitted
   completely, and an assignment with a TODO is not published. A TODO counts in code, strings and the text of a
   notebook source. It does not count in comments, so that an author's remark cannot withdraw an assignment.
-* jupytext is imported only when a notebook source is read (`master.py`), because that takes half a second and
-  the doctor often has the cells in its cache.
+* jupytext is imported only when a notebook source is read (`notebook_source.py`), because that takes half a
+  second and the doctor often has the cells in its cache.
 * Student notebooks say `otter.Notebook("NN_name.ipynb", tests_dir="tests/NN_name")`. With the name alone,
   Otter 7 looks into any `./tests` beside the notebook and stops with `FileNotFoundError` if that is another
   folder.

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Literal
 
 #: The id of a bonus task: a question that is judged like the others, but does not count for the score.
-END_TASK = "end"
+BONUS_TASK = "end"
 
 #: The paths of an assignment's files in a course, by its stem.
-MASTER, CHECKS, ANSWERS = "solutions/{}.py", "tests/hidden/test_{}.py", "tests/answers/{}.py"
+SOURCE, CHECKS, ANSWERS = "solutions/{}.py", "tests/hidden/test_{}.py", "tests/answers/{}.py"
 
 #: The line above the list that `build` writes into a task from its contract.
 MAY_COME_IN = "**Inputs the graded checks use** (skip this on first read):"
@@ -30,7 +30,7 @@ THE_CALL = "the call"
 STEM = re.compile(r"(?P<number>\d\d)_(?P<name>[a-z][a-z0-9_]*)", re.ASCII)
 
 #: A pattern of question ids.
-IDENTITY = rf"q[1-9]\d*|{END_TASK}"
+IDENTITY = rf"q[1-9]\d*|{BONUS_TASK}"
 
 _HEADING = re.compile(r"## (?:(?P<question>q[1-9]\d*)|Bonus task) · (?P<title>.+)")
 _SECTION = re.compile(r"(?m)^#+ ")  # a heading of any level
@@ -41,12 +41,12 @@ Role = Literal["prose", "task", "code", "question", "check", "afterword", "drawn
 def heading_of(source: str) -> tuple[str, str] | None:
     """The id and the title of the question that a markdown cell begins, or None."""
     heading = _HEADING.match(source)
-    return (heading["question"] or END_TASK, heading["title"].strip()) if heading else None
+    return (heading["question"] or BONUS_TASK, heading["title"].strip()) if heading else None
 
 
 def name_of(identity: str) -> str:
     """The name of a question for people."""
-    return "Bonus task" if identity == END_TASK else identity
+    return "Bonus task" if identity == BONUS_TASK else identity
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Question:
     Attributes:
         id: `q1`, `q2`, ... in the order of the notebook.
         function: the name of the function or class that students complete.
-        stub: the starter code, which is the cell as students get it.
+        starter_code: the cell as students get it.
         answer: the cell with the reference answer instead, without markers.
         public_check: the source of the check cell.
         afterword: the text for students who solved the question, with code between backticks.
@@ -67,7 +67,7 @@ class Question:
     id: str
     title: str
     function: str
-    stub: str
+    starter_code: str
     answer: str
     public_check: str | None
     afterword: str | None = None
@@ -75,8 +75,8 @@ class Question:
     levels: Mapping[str, Sequence[str]] = field(default_factory=dict, compare=False, hash=False)
 
     @property
-    def is_end_task(self) -> bool:
-        return self.id == END_TASK
+    def is_bonus_task(self) -> bool:
+        return self.id == BONUS_TASK
 
     @property
     def returns_a_value(self) -> bool:
@@ -110,7 +110,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class MasterCell:
+class SourceCell:
     """A cell of a notebook source; a `task` is the markdown cell with a question's heading.
 
     A `drawn` cell ends in `xray(...)`: students get the picture and, below it, the cell's first comment.
@@ -136,7 +136,7 @@ class Assignment:
     path: Path
     title: str
     questions: tuple[Question, ...]
-    cells: tuple[MasterCell, ...]
+    cells: tuple[SourceCell, ...]
 
     @property
     def reference(self) -> tuple[str, ...]:
@@ -151,16 +151,16 @@ class Assignment:
     @property
     def released_cells(self) -> tuple[str, ...]:
         """The code cells of the reference solution, with starter code instead of answers."""
-        stubs = {question.id: question.stub for question in self.questions}
+        starter_code = {question.id: question.starter_code for question in self.questions}
         cells = (cell for cell in self.cells if cell.role in ("code", "question"))
-        return tuple(cell.source if cell.question is None else stubs[cell.question] for cell in cells)
+        return tuple(cell.source if cell.question is None else starter_code[cell.question] for cell in cells)
 
     def asks_to_guess(self, index: int) -> bool:
         """Whether the text between a cell and the last heading before it says "Guess first"."""
         text = "\n".join(cell.source for cell in self.cells[:index] if cell.role in ("prose", "task"))
         return "guess first" in _SECTION.split(text)[-1].casefold()
 
-    def cell_at(self, line: int) -> MasterCell:
+    def cell_at(self, line: int) -> SourceCell:
         """The cell that contains a line of the file, counted from 1."""
         return max((cell for cell in self.cells if cell.line <= line), key=lambda cell: cell.line)
 
@@ -172,8 +172,8 @@ class Assignment:
             cells=tuple(cell for cell in self.cells if cell.question is None or cell.question in questions),
         )
 
-    def cells_for(self, question: str, *, stub: bool = False) -> tuple[str, ...]:
-        """The code cells that a question needs; with `stub`, starter code replaces the answers.
+    def cells_for(self, question: str, *, as_released: bool = False) -> tuple[str, ...]:
+        """The code cells that a question needs; with `as_released`, starter code replaces the answers.
 
         These are all cells, except answers to other questions whose function no needed cell names.
         """
@@ -183,6 +183,6 @@ class Assignment:
             previous = set(needed)
             text = "\n".join(cell.source for cell in code if cell.question in {None, *needed})
             needed |= {q.id for q in self.questions if re.search(rf"\b{q.function}\b", text)}
-        stubs = {q.id: q.stub for q in self.questions} if stub else {}
-        kept = [cell for cell in code if cell.question in {None, *needed}]
-        return tuple(stubs.get(cell.question or "", cell.source) for cell in kept)
+        starter_code = {q.id: q.starter_code for q in self.questions} if as_released else {}
+        cells = [cell for cell in code if cell.question in {None, *needed}]
+        return tuple(starter_code.get(cell.question or "", cell.source) for cell in cells)

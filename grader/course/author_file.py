@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.course.assignment import ANSWERS, CHECKS, IDENTITY, MASTER
+from grader.course.assignment import ANSWERS, CHECKS, IDENTITY, SOURCE
 from grader.errors import CourseError
 from grader.text import some
 
@@ -87,13 +87,13 @@ def todos_in(path: Path) -> list[Todo]:
         return []
     if TODO not in text:  # a shortcut for most files, which every command reads
         return []
-    found, is_text, is_stub = [], False, False
+    found, is_text, is_starter_code = [], False, False
     for number, line in enumerate(text.splitlines(), start=1):
         if line.startswith("# %%"):
-            is_text, is_stub = "[markdown]" in line, False
+            is_text, is_starter_code = "[markdown]" in line, False
         elif line.strip() in {"# STUB", "# END SOLUTION"}:
-            is_stub = line.strip() == "# STUB"
-        code = line.replace("# ", "", 1) if is_stub else line
+            is_starter_code = line.strip() == "# STUB"
+        code = line.replace("# ", "", 1) if is_starter_code else line
         if _TODO.search(line if is_text else code.partition("#")[0]):
             found.append(Todo(path, number, line.strip().lstrip("# ")))
     return found
@@ -101,7 +101,7 @@ def todos_in(path: Path) -> list[Todo]:
 
 def todos_of(root: Path, stem: str) -> list[Todo]:
     """The TODOs of an assignment: in its notebook source, its hidden checks and its known answers."""
-    return [todo for kind in (MASTER, CHECKS, ANSWERS) for todo in todos_in(root / kind.format(stem))]
+    return [todo for kind in (SOURCE, CHECKS, ANSWERS) for todo in todos_in(root / kind.format(stem))]
 
 
 def require_finished(root: Path, stem: str) -> None:
@@ -146,7 +146,7 @@ def lines_of(node: ast.stmt) -> range:
 
 def questions_asked(path: Path) -> set[str]:
     """The ids of all questions in the notebook source that belongs to a file of checks or answers."""
-    source = path.parents[2] / MASTER.format(path.stem.removeprefix("test_"))
+    source = path.parents[2] / SOURCE.format(path.stem.removeprefix("test_"))
     return set(_QUESTION_TAG.findall(read_text(source))) if source.is_file() else set()
 
 

@@ -8,7 +8,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from grader.course.assignment import END_TASK, Assignment, MasterCell
+from grader.course.assignment import BONUS_TASK, Assignment, SourceCell
 from grader.course.author_file import todos_of
 from grader.course.pictures import NO_PICTURES, LessonPictures, drawing
 from grader.course.public_check import otter_test
@@ -16,7 +16,7 @@ from grader.errors import CourseError, GraderError
 from grader.files import write_atomic
 
 Points = Mapping[str, float]
-"""What the questions of an assignment are worth, by id."""
+"""The points of an assignment's questions, by id."""
 
 _METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -47,7 +47,7 @@ _HOW_TO_WORK = """\
    hidden checks that grade your work test everything that the task says."""
 
 _NO_POINTS = "*no points; your feedback says what you found*"
-_HAND_IN = """\
+_SUBMIT = """\
 ## Submit
 
 1. Restart the kernel and run all cells from top to bottom, to find code that depends on a deleted cell.
@@ -69,7 +69,7 @@ def student_notebook(
         CourseError: a question is worth nothing yet.
     """
     for question in assignment.questions:
-        if not points.get(question.id) and not question.is_end_task:
+        if not points.get(question.id) and not question.is_bonus_task:
             raise CourseError(
                 f"{assignment.path}, {question.id}: no hidden check gives it points; write one first."
             )
@@ -82,7 +82,7 @@ def student_notebook(
             for index, cell in enumerate(rest, start=1)
             if cell.role != "afterword" and (cell.role != "drawn" or index in pictures)
         ),
-        _cell(assignment, "markdown", "hand in", _HAND_IN.format(stem=assignment.stem)),
+        _cell(assignment, "markdown", "hand in", _SUBMIT.format(stem=assignment.stem)),
     ]
     tests = {
         q.id: otter_test(q.id, q.public_check, points.get(q.id, 0.0), q.afterword, returns=q.returns_a_value)
@@ -151,7 +151,7 @@ def _changed(built: Mapping[Path, str]) -> list[Path]:
 
 
 def _student_cell(
-    assignment: Assignment, points: Points, pictures: LessonPictures, index: int, cell: MasterCell
+    assignment: Assignment, points: Points, pictures: LessonPictures, index: int, cell: SourceCell
 ) -> NotebookNode:
     if cell.role == "drawn":
         return _cell(assignment, "markdown", str(index), pictures[index].markdown)
@@ -161,11 +161,13 @@ def _student_cell(
     match cell.role:
         case "task":
             heading, _, text = cell.source.partition("\n")
-            worth = _NO_POINTS if cell.question == END_TASK else f"*{points[cell.question]:g} points*"
+            worth = _NO_POINTS if cell.question == BONUS_TASK else f"*{points[cell.question]:g} points*"
             return _cell(assignment, "markdown", name, f"{heading}\n\n{worth}\n\n{text.lstrip()}")
         case "question":
-            stub = next(question.stub for question in assignment.questions if question.id == cell.question)
-            return _cell(assignment, "code", name, stub)
+            starter_code = next(
+                question.starter_code for question in assignment.questions if question.id == cell.question
+            )
+            return _cell(assignment, "code", name, starter_code)
         case _:
             return _cell(assignment, "code", name, f'grader.check("{cell.question}")')
 

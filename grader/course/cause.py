@@ -1,4 +1,4 @@
-"""Where and why an author's file broke, and which facts there are instead of those it asked for.
+"""Where and why an author's file broke, and which observations it could have asked for instead.
 
 ``seen["gradient"]`` raises ``KeyError: 'gradient'``, which names neither ``seen`` nor its keys. Python keeps
 the position of the failed expression; its operands are looked up once more, and nothing is called.
@@ -20,18 +20,18 @@ from typing import Any
 from grader.contracts.cases import Case
 from grader.course.author_file import not_python
 from grader.errors import CourseError
-from grader.sandbox.facts import Other, Raised, Tensor
+from grader.sandbox.values import Other, Raised, Tensor
 from grader.text import did_you_mean, printable, some
 
 _MAX_NAMES = 8
 _LOOKUPS = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.expr_context)
 _IMPORTED = re.compile(r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w.]+)'")
-_FIELDS = [field.name for field in fields(Tensor) if field.compare]  # what a check may look at
+_FIELDS = [field.name for field in fields(Tensor) if field.compare]  # fields that a check may read
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Why an author's file broke, and where: as in ``tests/hidden/test_01_leaves.py, line 7``, or nowhere."""
+    """Why an author's file broke, and the line, as in ``tests/hidden/test_01_leaves.py, line 7``, or ""."""
 
     line: str
     message: str
@@ -51,9 +51,9 @@ def cause_of(error: BaseException, folder: Path) -> Cause:
     entry = last_entry(error, folder)
     if entry is None:
         return Cause("", message)
-    facts = available_facts(error, folder)
+    available = available_observations(error, folder)
     line = f"{entry.tb_frame.f_code.co_filename}, line {entry.tb_lineno}"
-    return Cause(line, f"{message}; {facts}" if facts else message)
+    return Cause(line, f"{message}; {available}" if available else message)
 
 
 def last_entry(error: BaseException, folder: Path) -> TracebackType | None:
@@ -96,8 +96,8 @@ def _is_text(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-def available_facts(error: BaseException, folder: Path) -> str:
-    """A clause such as ``doubled.seen has penalty, gradients``; empty where nothing is certain."""
+def available_observations(error: BaseException, folder: Path) -> str:
+    """A clause such as ``doubled.seen has penalty, gradients``; empty if nothing is certain."""
     entry = last_entry(error, folder)
     if entry is None or isinstance(error, AssertionError | CourseError):
         return ""
@@ -172,10 +172,10 @@ def _clause(text: str, value: Any, error: BaseException, operands: int) -> str:
             clause = f"{text} is an error that attempt caught, a {kind}: ask for it with raised(...)"
         case Other(kind):
             clause = f"{text} is an object of the class {printable(kind)}, which has no observations"
-        case dict() as facts if operands == 1:
-            clause = _clause_about_dict(text, facts, error)
-        case list() | tuple() as facts if operands == 1:
-            clause = f"{text} is a {type(facts).__name__} of {len(facts)}"
+        case dict() as entries if operands == 1:
+            clause = _clause_about_dict(text, entries, error)
+        case list() | tuple() as entries if operands == 1:
+            clause = f"{text} is a {type(entries).__name__} of {len(entries)}"
         case _:
             clause = ""
     return clause

@@ -36,14 +36,14 @@ CONTRACT_SECONDS = 10.0
 Function = Callable[..., Any]
 Kind = Mapping[str, Any]  # of every factor
 
-_MODE = "call.mode"  # what is called under no_grad shows no gradient, so that it would hide half of a pair
+_MODE = "call.mode"  # a call under no_grad has no gradients, so it would hide half of a pair
 #: An argument with these factors is frozen, and has a ``.grad``, in one and the same case.
 _FROZEN = {"frozen", "grads"}
 
 
 @dataclass(frozen=True)
 class Contract(WorkerCode):
-    """A declaration of what may come in, ready to be observed in its cases.
+    """A declaration of possible inputs, ready to be observed in its cases.
 
     Attributes:
         arguments: the kinds of each argument, in the order in which they are made.
@@ -52,7 +52,7 @@ class Contract(WorkerCode):
         factors: all kinds of ``argument.factor``, the typical one first.
         never: combinations of levels that the task excludes.
         cover: the factors of which every two levels meet, unless the task excludes it.
-        rows: the unusual kinds of each case.
+        rows: the variations of each case.
         plan: what travels to the worker, as data.
         phrases: those of an author's own call sequences, by ``call.sequence=name``.
     """
@@ -84,7 +84,7 @@ class Contract(WorkerCode):
         return tuple(f"{factor}={kind}" for factor, kinds in self.factors.items() for kind in kinds[1:])
 
     def observation(self, seen: RequestOutcome, expected: RequestOutcome) -> ContractObservation:
-        """What was seen and expected in every case."""
+        """The observed and the expected outcome in every case."""
         record: list[str] = self.plan["record"]
         return ContractObservation(
             self.function, self.declared, self.rules, record, self.name, seen, expected
@@ -229,7 +229,7 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
         )
     cover = cases.cover
     if cover is None:
-        single = {f"{who}.{factor}" for who, kinds in arguments.items() for factor in kinds.alone}
+        single = {f"{who}.{factor}" for who, kinds in arguments.items() for factor in kinds.separate}
         single |= {"all.sizes"} if "large" in cases.sizes else set()
         cover = [key for key in factors if key not in single]
     paired = [
@@ -368,7 +368,7 @@ def _source(
     sources: Sequence[InsideSource],
     where: FrameType,
 ) -> InsideSource:
-    """What is sent: a function that gives the plan to the worker's own code."""
+    """The source that is sent: a function that passes the plan to the worker's own code."""
     function = plan["function"]
     used = {source.name: source for source in sources}
     words = {word for source in sources for part in source.closure().values() for word in part.words}
@@ -416,25 +416,25 @@ def covered(
     together: Collection[Sequence[_Pair]] = (),
     also: Collection[_Pair] = (),
 ) -> tuple[dict[str, Any], ...]:
-    """The unusual kinds of each case: none, each alone, then so many that every two kinds meet.
+    """The variations of each case: none, each on its own, then combinations that contain every pair.
 
     Args:
-        factors: the kinds of each, the typical one first.
-        never: combinations that there may not be; the typical case is none of them.
-        paired: the factors of which every two kinds meet.
+        factors: the levels of each, the typical one first.
+        never: excluded combinations, which must not exclude the typical case.
+        paired: the factors of which every pair of levels is in some case.
         together: pairs of levels, one of which is in some case, such as a frozen parameter with a ``.grad``.
         also: pairs of levels, each of which has a case in which nothing else varies.
     """
     is_allowed = _is_allowed_by(never)
     base = {key: kinds[0] for key, kinds in factors.items()}
     several = {key: kinds for key, kinds in factors.items() if len(kinds) > 1}
-    kinds_alone: list[_Kinds] = [
+    single: list[_Kinds] = [
         *(((key, kind),) for key, kinds in several.items() for kind in kinds[1:]),
         *also,
     ]
     cases = [
         base,
-        *filter(None, (_completed(base, alone, several, is_allowed, most=2) for alone in kinds_alone)),
+        *filter(None, (_completed(base, pair, several, is_allowed, most=2) for pair in single)),
     ]
     if len(paired) > 1:
         others = {key: kind for key, kind in base.items() if key not in paired}

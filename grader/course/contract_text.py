@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from grader.contracts.cases import MEMORY
-from grader.course.assignment import MAY_COME_IN, THE_CALL, Assignment, MasterCell, Question
+from grader.course.assignment import MAY_COME_IN, THE_CALL, Assignment, Question, SourceCell
 from grader.course.contract import Contract
 from grader.course.kinds import Kinds
 from grader.course.levels import CALL, LAYERS_WITH_MODES, MODE_OF_LAYERS, factor_of
@@ -38,7 +38,7 @@ def with_contracts(assignment: Assignment, contracts: Sequence[Contract]) -> Ass
     questions = tuple(
         replace(
             question,
-            stub=with_arguments(question.stub, by_question[question.id]),
+            starter_code=with_arguments(question.starter_code, by_question[question.id]),
             answer=with_arguments(question.answer, by_question[question.id]),
             levels=levels_of(by_question[question.id]),
         )
@@ -47,14 +47,14 @@ def with_contracts(assignment: Assignment, contracts: Sequence[Contract]) -> Ass
         for question in assignment.questions
     )
 
-    def told(cell: MasterCell) -> MasterCell:
+    def with_text(cell: SourceCell) -> SourceCell:
         contract = by_question.get(cell.question or "")
         if contract is None or cell.role not in {"task", "question"}:
             return cell
-        tell = with_block if cell.role == "task" else with_arguments
-        return replace(cell, source=tell(cell.source, contract))
+        write = with_block if cell.role == "task" else with_arguments
+        return replace(cell, source=write(cell.source, contract))
 
-    return replace(assignment, questions=questions, cells=tuple(map(told, assignment.cells)))
+    return replace(assignment, questions=questions, cells=tuple(map(with_text, assignment.cells)))
 
 
 def contract_of(question: Question, contracts: Sequence[Contract]) -> Contract | None:
@@ -180,14 +180,14 @@ def with_arguments(source: str, contract: Contract) -> str:
         return "\n".join([*rows[: first - 1], *text, *rows[last:]])
     body = rows[first - 1 : last]
     names = [*contract.given, *_parameters(definition)]
-    mine = {n for of in written_lines(body, names).values() for n in of}
-    at = min(mine, default=_behind_summary(body))
-    if at == _behind_summary(body) and not mine:
+    replaced = {n for of in written_lines(body, names).values() for n in of}
+    at = min(replaced, default=_behind_summary(body))
+    if at == _behind_summary(body) and not replaced:
         lines = ["", *lines] if body[at - 1].strip() else lines
-    kept = [row for n, row in enumerate(body) if n not in mine and n < at]
-    rest = [row for n, row in enumerate(body) if n not in mine and n >= at]
-    told = [f"{indent}{line}" if line else "" for line in lines]
-    return "\n".join([*rows[: first - 1], *kept, *told, *rest, *rows[last:]])
+    above = [row for n, row in enumerate(body) if n not in replaced and n < at]
+    below = [row for n, row in enumerate(body) if n not in replaced and n >= at]
+    written = [f"{indent}{line}" if line else "" for line in lines]
+    return "\n".join([*rows[: first - 1], *above, *written, *below, *rows[last:]])
 
 
 def argument_lines(definition: ast.stmt, contract: Contract) -> list[str]:

@@ -11,11 +11,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from grader.course.assignment import ANSWERS, CHECKS, MASTER, Assignment
+from grader.course.assignment import ANSWERS, CHECKS, SOURCE, Assignment
 from grader.course.author_file import require_finished, todos_in, todos_of
 from grader.course.contract import Contract, contracts_defined
 from grader.course.contract_text import with_contracts
-from grader.course.master import read_assignment
+from grader.course.notebook_source import read_assignment
 from grader.course.rubric import REFERENCE_LIMITS, Rubric, import_checks, read_rubric
 from grader.course.settings import FILE_NAME, Settings, read_settings
 from grader.errors import CourseError, GraderError
@@ -46,7 +46,7 @@ class Course:
     counting: Mapping[str, Collection[str]] = field(default_factory=dict)
     # Files are read when they are first needed; a part of the course shares them with the whole course.
     _written: dict[str, Assignment] = field(default_factory=dict, repr=False, compare=False)
-    _masters: dict[str, Assignment] = field(default_factory=dict, repr=False, compare=False)
+    _assignments: dict[str, Assignment] = field(default_factory=dict, repr=False, compare=False)
     _check_files: dict[str, Rubric] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -54,7 +54,7 @@ class Course:
         """The course at or above a folder (default: the current one), or else that of this package."""
         here = (start or Path.cwd()).resolve()
         for folder in (here, *here.parents, Path(__file__).resolve().parents[2]):
-            stems = _masters(folder)
+            stems = _stems(folder)
             if stems and (folder / "tests" / "hidden").is_dir():
                 return cls(folder, stems)
         raise GraderError(
@@ -82,14 +82,14 @@ class Course:
     def _as_written(self, stem: str) -> Assignment:
         """An assignment from its notebook source alone: its check file takes longer to read."""
         if stem not in self._written:
-            self._written[stem] = read_assignment(self.root / MASTER.format(stem))
+            self._written[stem] = read_assignment(self.root / SOURCE.format(stem))
         return self._written[stem]
 
     def _whole_assignment(self, stem: str) -> Assignment:
         """An assignment with the texts of its contracts; a broken check file is left to `rubric`."""
-        if stem not in self._masters:
-            self._masters[stem] = with_contracts(self._as_written(stem), self.contracts(stem))
-        return self._masters[stem]
+        if stem not in self._assignments:
+            self._assignments[stem] = with_contracts(self._as_written(stem), self.contracts(stem))
+        return self._assignments[stem]
 
     def contracts(self, stem: str) -> list[Contract]:
         """The contracts of an assignment's check file; empty if the file is missing or cannot be imported."""
@@ -100,9 +100,9 @@ class Course:
             return [*contracts_defined(import_checks(path)).values()]
         return []
 
-    def stubs_as_written(self, stem: str) -> dict[str, str]:
+    def starter_code_as_written(self, stem: str) -> dict[str, str]:
         """The starter code of an assignment by question, without the texts of its contracts."""
-        return {question.id: question.stub for question in self._as_written(stem).questions}
+        return {question.id: question.starter_code for question in self._as_written(stem).questions}
 
     @property
     def finished_stems(self) -> tuple[str, ...]:
@@ -178,11 +178,11 @@ class Course:
 
     def _questions(self) -> dict[str, Collection[str] | None]:
         """The ids of an assignment's questions; None if it is unknown or cannot be read."""
-        ids: dict[str, Collection[str] | None] = dict.fromkeys(_masters(self.root))
+        ids: dict[str, Collection[str] | None] = dict.fromkeys(_stems(self.root))
         for stem in self.stems:
             with suppress(CourseError):
                 questions = self._as_written(stem).questions
-                ids[stem] = [question.id for question in questions if not question.is_end_task]
+                ids[stem] = [question.id for question in questions if not question.is_bonus_task]
         return ids
 
     def check_file(self, stem: str) -> Path:
@@ -206,7 +206,7 @@ class Course:
         return {
             q.id: self.rubric(stem).max_score(q.id)
             for q in self.assignment(stem).questions
-            if not q.is_end_task
+            if not q.is_bonus_task
         }
 
     def all_points(self) -> dict[str, dict[str, float]]:
@@ -249,8 +249,8 @@ def observe_reference(
     return observe_with_sensitivity(seen, asked) if expected else seen(asked)
 
 
-def _masters(root: Path) -> tuple[str, ...]:
-    return tuple(sorted(path.stem for path in root.glob(MASTER.format("[0-9][0-9]_*"))))
+def _stems(root: Path) -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in root.glob(SOURCE.format("[0-9][0-9]_*"))))
 
 
 def _with_points(rubric: Rubric, points: Mapping[str, float]) -> Rubric:

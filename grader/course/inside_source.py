@@ -24,9 +24,9 @@ from grader.course.author_file import TODO, global_names
 from grader.errors import CourseError
 from grader.text import did_you_mean
 
-_STUB = (Path(__file__).parents[1] / "inside.pyi").read_text(encoding="utf-8")
-#: What an @inside function may name: the functions of the stub, which explains them. The worker has these.
-VOCABULARY = ("torch", "nn", "F", "math", *re.findall(r"(?m)^def (?!inside\b)(\w+)", _STUB))
+_DECLARATIONS = (Path(__file__).parents[1] / "inside.pyi").read_text(encoding="utf-8")
+#: The names that an @inside function may use: the functions in ``inside.pyi``, which the worker defines.
+VOCABULARY = ("torch", "nn", "F", "math", *re.findall(r"(?m)^def (?!inside\b)(\w+)", _DECLARATIONS))
 
 
 class Placeholder:
@@ -228,7 +228,7 @@ def _dependencies(definition: Any, tree: Definition, names: set[str]) -> tuple[I
 
 
 def _advice(name: str, definition: Any) -> str:
-    """What to do about a name that does not travel."""
+    """Advice about a name that cannot be sent."""
     module = inspect.getmodule(definition)
     assert module is not None
     namespace = vars(module)

@@ -1,7 +1,7 @@
-"""The words of a contract: what each argument of a question's function may be.
+"""The words of a contract, which describe each argument of a question's function.
 
-Each word makes `Kinds`, plain data: factors with their kinds, the ordinary kind first. The worker makes the
-things (``grader/runtime/kinds.py``).
+Each word returns `Kinds`: factors with their levels, the typical one first. The worker makes the objects
+(``grader/runtime/kinds.py``).
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from grader.course.levels import (
     FACTORS,
     MODULE,
     NEEDS_MODULES,
-    TRIED_ALONE,
+    TRIED_SEPARATELY,
     Factor,
     Level,
     phrase_of,
 )
 
 Function = Callable[..., Any]
-#: A combination of kinds that a task excludes: kinds by factor.
+#: A combination that a task excludes: levels by factor.
 Never = Mapping[str, str | tuple[str, ...]]
 
 
 @dataclass(frozen=True)
 class Kinds:
-    """What an argument may be.
+    """The possible values of an argument.
 
     Attributes:
         maker: the word of the worker that makes it.
-        options: what the maker needs besides.
-        factors: the kinds of each factor, the ordinary one first.
-        words: what is said of a kind, where the table of levels has no phrase.
-        never: combinations that do not go together, by factors without the argument's name.
+        options: further options of the maker.
+        factors: the levels of each factor, the typical one first.
+        words: phrases for levels that have none in the table of levels.
+        never: excluded combinations, by factors without the argument's name.
         functions: ``@inside`` functions that the maker calls.
-        says: what the docstring says of the argument.
-        alone: factors whose kinds are tried one at a time, and not with every other kind.
+        says: the argument's description in the docstring.
+        separate: factors whose levels are tried one at a time, and not with every other level.
     """
 
     maker: str
@@ -50,7 +50,7 @@ class Kinds:
     never: tuple[Never, ...] = ()
     functions: tuple[InsideSource, ...] = ()
     says: str = ""
-    alone: tuple[str, ...] = ()
+    separate: tuple[str, ...] = ()
 
     @property
     def draws(self) -> bool:
@@ -85,7 +85,7 @@ def shape_in_words(shape: str) -> str:
     fixed = [f"size {size} in dimension {n}" for n, size in enumerate(sizes) if size[0].isdigit()]
     several = len(sizes) > 1
     numbers = {1: "one dimension"}
-    told = [
+    phrases = [
         (not sizes, "has no dimensions"),
         ("0" in sizes, "has no entries"),
         (set(sizes) == {"1"}, "has one entry"),
@@ -95,7 +95,7 @@ def shape_in_words(shape: str) -> str:
         (several and sizes[-1] == "1", "has one column"),
         (True, f"has {numbers.get(len(sizes), f'{len(sizes)} dimensions')}"),
     ]
-    return next(words for holds, words in told if holds)
+    return next(words for holds, words in phrases if holds)
 
 
 def _levels(maker: str, place: str, **given: Sequence[str] | None) -> dict[str, tuple[str, ...]]:
@@ -194,7 +194,7 @@ def network(  # noqa: PLR0913 - what a network may be
 
     Args:
         inputs: a word for a size, or ``"*x"`` for the last size of the argument x.
-        every: of a factor that is not named there are all kinds, and not the ordinary one alone.
+        every: factors that are not named have all their levels, and not only the typical one.
         like: the argument that is a network of the same architecture.
         quiet: batch norm and dropout are in eval mode, as most tasks promise.
         factors: other levels than the usual ones of `MODULE`; a single one switches a factor off.
@@ -207,14 +207,14 @@ def network(  # noqa: PLR0913 - what a network may be
     given = {
         name: factors.get(name) or (None if every else factor.defaults[:1]) for name, factor in known.items()
     }
-    mine = _levels("module", "network(...)", **given)
+    levels = _levels("module", "network(...)", **given)
     quiet = quiet and not like
     never: list[Never] = [{"inside": ("norm", "dropout"), "train": ("train", "part train")}] if quiet else []
     if not like:
         never += [{"nest": ("bare",), factor: kinds} for factor, kinds in NEEDS_MODULES.items()]
     options = {"inputs": inputs, "outputs": outputs, "like": like}
-    alone = tuple(name for name in TRIED_ALONE if name in mine)
-    return Kinds("module", mine, options, {}, tuple(never), (), says, alone)
+    separate = tuple(name for name in TRIED_SEPARATELY if name in levels)
+    return Kinds("module", levels, options, {}, tuple(never), (), says, separate)
 
 
 def optimizer(
@@ -303,9 +303,9 @@ def own(
 
     Args:
         make: called with ``(setup, kind)``. ``setup["x"]`` is an argument that was made before,
-            ``setup.size("n")`` a size, ``setup.dtype`` the dtype; ``kind("factor")`` is the kind of a factor.
-            What it adds to ``setup.starts[name]`` is a leaf whose gradient is asked for.
-        words: what is said of a kind, behind the argument's name.
+            ``setup.size("n")`` a size, ``setup.dtype`` the dtype; ``kind("factor")`` is the level of a
+            factor. A leaf that it adds to ``setup.starts[name]`` is one whose gradient is observed.
+        words: phrases for levels, which follow the argument's name.
     """
     sources = tuple(InsideSource.of(function) for function in (make, *helpers))
     kinds = {name: tuple(levels) for name, levels in factors.items()}

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from grader.errors import CourseError
 
-#: What a contract may record besides (`Call.record`).
+#: Further observations that a contract may record (`Call.record`).
 RECORDED = (
     *("calls", "recorded", "given", "entered", "graphs", "graphs+1", "graphs left", "warnings", "steps"),
     "random numbers",

@@ -38,7 +38,7 @@ class Factor:
 
     Attributes:
         takes: the parameters of the levels' sources.
-        shows_first: the typical level is a property that students read, and not the absence of something.
+        shows_first: the typical level has a phrase for students, like the others.
         line: the line of a snippet that has a level's source in place of ``{source}``.
     """
 
@@ -252,8 +252,8 @@ MODULE = {
 #: Factors that two networks of one architecture share.
 ARCHITECTURE = ("nest", "tied", "buffers", "width", "inside", "rows", "gives", "numbers")
 #: Factors of a network whose levels are tried one at a time, and not with every other level.
-TRIED_ALONE = ("tied", "buffers", "width", "gives", "hooks")
-#: What a network without modules cannot have.
+TRIED_SEPARATELY = ("tied", "buffers", "width", "gives", "hooks")
+#: Levels that a network without modules cannot have.
 NEEDS_MODULES: Mapping[str, tuple[str, ...]] = {
     "train": ("part eval", "part train"),
     "tied": ("tied",),

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from grader.course.assignment import ANSWERS, CHECKS, MASTER, STEM
+from grader.course.assignment import ANSWERS, CHECKS, SOURCE, STEM
 from grader.course.author_file import read_syntax, read_text
 from grader.course.course import Course
 from grader.course.inside_source import PLACEHOLDERS
@@ -57,7 +57,7 @@ _MADE_LAST = ("target(", "optimizer(")  # of what was made before
 
 #: The beginnings of the names of templates: for the head of a file, and for the part of a question, followed
 #: by its form.
-_TEMPLATES = {MASTER: "new_master", CHECKS: "new_checks", ANSWERS: "new_answers"}
+_TEMPLATES = {SOURCE: "new_source", CHECKS: "new_checks", ANSWERS: "new_answers"}
 _FOLDER = Path(__file__).parents[1] / "templates"
 #: The words of the templates, by the module that they are imported from.
 _IMPORTED = {
@@ -109,7 +109,7 @@ class _NewQuestion:
         return cls(function, parameters)
 
     def part(self, kind: str, question: str) -> str:
-        """The question's part of a file (MASTER, CHECKS or ANSWERS), for an id such as ``q2``."""
+        """The question's part of a file (SOURCE, CHECKS or ANSWERS), for an id such as ``q2``."""
         drawn = _DRAWN | (_DRAWN_BESIDE_A_MODEL if "model" in self.parameters else {})
         in_order = sorted(self.parameters, key="opt".__eq__)  # an optimizer needs the model
         draws = {name: drawn.get(name, f"TODO  # {name}, drawn at random") for name in in_order}
@@ -196,14 +196,14 @@ def write_new(root: Path, stem: str, wanted: Sequence[str] = ()) -> list[Path]:
                 raise GraderError(f"{taken}: name the new function with --function")
         if functions.count(function) > 1:
             raise GraderError(f"two questions ask for {function}: give each a function of its own")
-    source = root / MASTER.format(stem)
+    source = root / SOURCE.format(stem)
     begun = _QUESTION.findall(read_text(source)) if source.is_file() else []
     first = 1 + max(map(int, begun), default=0)
     texts: dict[Path, tuple[bytes | None, str]] = {}
     for kind, template in _TEMPLATES.items():
         path = root / kind.format(stem)
         before = path.read_bytes() if path.is_file() else None
-        if before is not None and kind != MASTER:
+        if before is not None and kind != SOURCE:
             read_syntax(path)  # if it is not Python, the author gets an error with the line
         head = {"stem": stem, "number": str(int(stem[:2]))}
         text = _filled(template, head) if before is None else read_text(path)
@@ -215,7 +215,7 @@ def write_new(root: Path, stem: str, wanted: Sequence[str] = ()) -> list[Path]:
 
 def _with_part(kind: str, text: str, part: str) -> str:
     """The text of a file with one more question; in a notebook source, before the closing text."""
-    if kind == MASTER:
+    if kind == SOURCE:
         end = max((match.end() for match in _LAST_CELL.finditer(text)), default=len(text))
         closing = text[end:]
         return f"{text[:end].rstrip()}\n\n{part}" + (f"\n{closing}" if closing.strip() else "")
@@ -265,7 +265,7 @@ def _write(texts: Mapping[Path, tuple[bytes | None, str]]) -> list[Path]:
 def _require_free(root: Path, stem: str) -> None:
     """Raise an error for a malformed name or a number that is taken; the message suggests another."""
     files = [
-        path for kind in (ANSWERS, CHECKS, MASTER) for path in sorted(root.glob(kind.format("[0-9][0-9]_*")))
+        path for kind in (ANSWERS, CHECKS, SOURCE) for path in sorted(root.glob(kind.format("[0-9][0-9]_*")))
     ]
     taken = {path.stem.removeprefix("test_")[:2]: path for path in files}
     numbers = [f"{number:02}" for number in range(1, 100)]

@@ -30,7 +30,7 @@ _HEAD = """\
 
 @dataclass(frozen=True)
 class Outcome:
-    """What becomes of an answer; as text, a clause whose subject is the answer.
+    """The outcome of an answer; as text, a clause whose subject is the answer.
 
     Attributes:
         fails: the ids of the hidden checks that it fails.
@@ -54,7 +54,7 @@ class Outcome:
         return "; ".join(clauses)
 
 
-#: The outcomes of an assignment's wrong answers, by the question's id and the answer's name.
+#: The outcomes of an assignment's known-wrong answers, by the question's id and the answer's name.
 Outcomes = Mapping[str, Mapping[str, Outcome]]
 
 
@@ -85,7 +85,7 @@ def read_outcomes(path: Path) -> dict[str, dict[str, Outcome]]:
 
 @dataclass(frozen=True)
 class Misconception:
-    """What a known-wrong answer misunderstands, and how the hidden checks recognize it.
+    """The misconception of a known-wrong answer, and how the hidden checks recognize it.
 
     Attributes:
         name: of the known-wrong answer.

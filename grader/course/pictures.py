@@ -1,7 +1,8 @@
-"""Pictures of autograd graphs: of what students' functions made, and of demonstrations in a notebook.
+"""Pictures of autograd graphs: of the results of students' functions, and of demonstrations in a notebook.
 
-A master's cell tagged ``drawn`` ends in ``xray(loss=loss, w=w)``. Students get its picture, which needs
-nothing installed. The demonstrations before it run in a worker, as in a student's notebook.
+A cell of a notebook source that is tagged ``drawn`` ends in ``xray(loss=loss, w=w)``. Students get its
+picture, so they need no drawing package. The demonstrations before it run in a worker, as in a student's
+notebook.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 
-from grader.course.assignment import Assignment, MasterCell
+from grader.course.assignment import Assignment, SourceCell
 from grader.course.rubric import REFERENCE_LIMITS, Rubric
 from grader.errors import CourseError
 from grader.graphs.diagram import diagram_of
@@ -30,7 +31,7 @@ from grader.sandbox.observer import observe
 from grader.sandbox.plan import ObservationPlan, Request
 from grader.sandbox.zygote import Zygote
 
-_MAX_FACTS = 50_000  # characters; an honest graph at its largest has three quarters of it
+_MAX_TEXT = 50_000  # characters of an answer; the largest honest graph has three quarters of that
 _FOLDED = "The graph as a picture, for after your guess"
 _NAMED = "tensors_of_this_picture"
 _DRAWN = f"def drawn(student):\n    return graph(**student.{_NAMED})\n"
@@ -39,7 +40,7 @@ _DRAWN = f"def drawn(student):\n    return graph(**student.{_NAMED})\n"
 def pictures_of(rubric: Rubric, evidence: Evidence, reference: Evidence) -> dict[str, list[Picture]]:
     """The pictures of a submission, by the id of their question.
 
-    Facts that are no graph, are missing or cannot be drawn give no picture, and never an error.
+    An answer that is missing, is not a graph or cannot be drawn gives no picture, and never an error.
     """
     pictures: dict[str, list[Picture]] = {}
     for name, declared in rubric.pictures.items():
@@ -55,23 +56,23 @@ def pictures_of(rubric: Rubric, evidence: Evidence, reference: Evidence) -> dict
 
 
 def picture_of(evidence: Evidence, name: str, caption: str) -> Picture | None:
-    """The picture of this name; None where its facts cannot be drawn."""
+    """The picture of this name; None if its graph cannot be drawn."""
     answer = evidence.answers.get(name)
     picture = None if answer is None else _drawn(answer)
     return None if picture is None else replace(picture, caption=caption)
 
 
 def text_of(evidence: Evidence, name: str) -> str:
-    """A text that is equal for equal pictures; empty where the facts are no graph."""
+    """A text that is equal for equal pictures; empty if there is no graph."""
     answer = evidence.answers.get(name)
     graph = None if answer is None else _graph(answer)
     return "" if graph is None else mermaid(diagram_of(graph))
 
 
 def _graph(answer: Answer) -> Graph | None:
-    """The graph of an answer; None where it is none, or has more facts than a picture can show."""
+    """The graph of an answer; None if it is not a graph, or larger than a picture can show."""
     try:
-        return read_graph(answer.outcome) if len(answer.text) <= _MAX_FACTS else None
+        return read_graph(answer.outcome) if len(answer.text) <= _MAX_TEXT else None
     except (KeyError, TypeError):
         return None
 
@@ -154,7 +155,7 @@ def _lesson_pictures(
 
 
 def _lesson_picture(
-    assignment: Assignment, before: list[str], cell: MasterCell, zygote: Zygote
+    assignment: Assignment, before: list[str], cell: SourceCell, zygote: Zygote
 ) -> LessonPicture:
     *statements, last = ast.parse(cell.source).body
     call = ast.unparse(last)

@@ -1,8 +1,8 @@
-"""The public check of a question: written from a cell of the master as a file for Otter, and read again.
+"""The public check of a question: written from a cell of the notebook source as a file for Otter, and read.
 
-A student reads two texts: the docstring says what must hold, the message of the assert what was seen and why
-it matters. Where a test cannot go on with what came back, its guard says what that was. The guard stands in
-each file, because Otter runs a file that imports nothing of ours. Nothing is run here.
+A student reads two texts: the docstring states the requirement, and the assert's message says what happened
+and why it matters. If a test cannot continue with the returned value, its guard describes that value. Each
+file contains the guard, because Otter runs a file that imports nothing of ours. This module runs no check.
 """
 
 from __future__ import annotations
@@ -72,14 +72,14 @@ def guarded(test):
 """
 _IF_NONE = """\
             if returned == ["NoneType"]:
-                raise AssertionError(f"{function} returned None{{why_none({function})}}{told}") from None
+                raise AssertionError(f"{function} returned None{{why_none({function})}}{rest}") from None
 """
 _IMPORTS_IF_NONE = """\
 import ast
 import inspect
 import textwrap
 """
-RETURN_MISSING = "is a return missing?"  # what the file below says of a function without a return
+RETURN_MISSING = "is a return missing?"  # from the file's message about a function without a return
 #: The file imports nothing of ours, and follows no call: it says what the source of the answer shows.
 _WHY_NONE = '''\
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -164,7 +164,7 @@ def otter_test(
         ]
     function = ast.unparse(tests[0].args)
     if_none, if_none_too = (
-        _IF_NONE.format(function=function, told=told) if returns else "" for told in ("", "\\n{error}")
+        _IF_NONE.format(function=function, rest=rest) if returns else "" for rest in ("", "\\n{error}")
     )
     return _TEST_FILE.format(
         imports=_IMPORTS_IF_NONE if returns else "",

@@ -41,7 +41,7 @@ class Rubric:
         path: the check file.
         asks: the id of each contract's question.
         shows: the id of each picture's question.
-        demonstrations: the code cells that students get besides stubs.
+        demonstrations: the code cells that students get besides starter code.
         unwritten: the ids of questions of which a check, a contract or a picture says TODO.
     """
 
@@ -79,7 +79,7 @@ class Rubric:
         return total(check.points for check in self.checks_of(question))
 
     def plan(self, seed: int, *, only: str | None = None, expected: bool = False) -> ObservationPlan:
-        """What to observe of a notebook, on the inputs of a seed.
+        """The plan for observing a notebook on the inputs of a seed.
 
         Args:
             only: the id of a question, to leave out the others.
@@ -94,7 +94,7 @@ class Rubric:
             if function is not None:
                 planned[function].append(self._request(code, seed, expected=expected))
         return ObservationPlan(
-            stubs={question.function: question.stub for question in questions},
+            starter_code={question.function: question.starter_code for question in questions},
             requests={function: tuple(requests) for function, requests in planned.items()},
             demonstrations=() if only else self.demonstrations,  # a notebook for a question has its cells
             questions={question.function: question.id for question in questions},
@@ -163,7 +163,7 @@ def import_checks(path: Path) -> ModuleType:
     """Import a check file as pytest would, with its folder on the path, so that both share one module.
 
     Raises:
-        CourseError: it raises an error, which its author has to mend.
+        CourseError: it raises an error, which its author must fix.
     """
     folder = str(path.parent)
     sys.path[:] = [folder, *(entry for entry in sys.path if entry != folder)]

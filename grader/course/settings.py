@@ -49,7 +49,7 @@ Questions = Mapping[str, Collection[str] | None]
 
 @dataclass(frozen=True)
 class Feedback:
-    """What students see besides titles, outcomes and points.
+    """The parts of feedback that students see besides titles, outcomes and points.
 
     Attributes:
         diagnoses: what was found, and the student's own code with the lines marked that a diagnosis quotes.
@@ -192,7 +192,7 @@ def _entries(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, A
 
 
 def _allowed(questions: Questions, content: Collection[str]) -> dict[str, Rule]:
-    """What may stand in the file; `content` has the names of what does, for questions that are not known."""
+    """The entries that the file may have; `content` has its present names, for unknown questions."""
     allowed: dict[str, Rule] = {"score.partial_credit": _SHARE, "term.time_zone": _ZONE}
     allowed["gradescope.visibility"] = _VISIBILITY
     allowed["term.assignments"] = _stems(questions)
@@ -216,7 +216,7 @@ def _stems(questions: Collection[str]) -> Rule:
 
 
 def _complaint(key: str, value: object, rule: Rule) -> str | None:
-    """What is wrong with the value of an entry, if anything."""
+    """The problem with the value of an entry, if there is one."""
     is_right, wanted = rule
     is_allowed = is_right(value)
     shown = str(value).lower() if isinstance(value, bool | date | time) else repr(value)

@@ -137,7 +137,7 @@ class _Writer:
         return self.levels.get(f"{name}.{factor}")
 
     def _line(self, name: str, factor: str, *, of: str = "", **words: str) -> str:
-        """What makes the level of a factor: its own line, or its source in the line of the factor.
+        """The code that makes the level of a factor: its own line, or its source in the line of the factor.
 
         Args:
             of: the argument whose level it is, if that is another one.
@@ -289,7 +289,7 @@ class _Writer:
         return ["with torch.no_grad():", *(f"    {line}" for line in lines)]
 
     def _between(self, sequence: str) -> list[str]:
-        """What happens between two calls with the same things."""
+        """The code between two calls with the same arguments."""
         if sequence in self.author.functions:
             return [line for line in self._of_author(sequence, ("setup", EARLIER)) if line != "None"]
         only, lines = sequence.removeprefix("changed").strip(), []

@@ -228,7 +228,7 @@ class _Case(ast.NodeTransformer):
         return ast.BoolOp(node.op, values)
 
     def _resolved(self, node: ast.expr) -> ast.expr:  # noqa: C901, PLR0911, PLR0912 - one for each form
-        """What an expression asks of the setup or the levels, or a word of the worker's in torch's words."""
+        """The value of an expression that reads the setup or the levels, or a worker's word as torch code."""
         code, names = self.code, self.code.names
         match node:
             case ast.Call(ast.Name("kind"), [ast.Constant(str(factor))]):

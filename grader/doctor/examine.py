@@ -1,11 +1,15 @@
-"""The doctor, which proves that the course agrees with itself.
+"""The doctor, which checks that the files of a course agree with each other.
 
-For every question: the reference passes everything; the stub earns nothing and fails its public check; every
-accepted answer passes everything, its public check included; every wrong answer fails what the file of
-outcomes says, and earns no more than partial credit; every check fails some wrong answer; several seeds give
-the same verdicts; every picture shows a graph; every edit written down as equal can still be made. For the
-course: untouched notebooks run, the four files of a stem exist, and ``assignments/`` is what ``build`` would
-write.
+For every question:
+
+* The reference and every known-correct answer pass all checks, including the public one.
+* The starter code earns nothing and fails its public check.
+* Every known-wrong answer fails the checks in the file of outcomes, and earns at most partial credit.
+* Every check fails some known-wrong answer.
+* Several seeds give the same verdicts, and every picture shows a graph.
+* Every edit that is recorded as equivalent can still be made.
+
+For the course: released notebooks run, the four files of a stem exist, and ``assignments/`` is up to date.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from pathlib import Path
 
 import msgspec
 
-from grader.course.assignment import ANSWERS, CHECKS, MASTER
+from grader.course.assignment import ANSWERS, CHECKS, SOURCE
 from grader.course.author_file import todos_of
 from grader.course.contract_text import contract_complaints
 from grader.course.course import Course
@@ -28,7 +32,7 @@ from grader.doctor.known_answers import answers_of, complaints_about_names, unde
 from grader.doctor.mutation_testing import stale_equals
 from grader.doctor.observers import ObserverPool
 from grader.doctor.review import AssignmentReport, add_question, compare_outcomes
-from grader.doctor.trials import QuestionTrial, begin_untouched
+from grader.doctor.trials import QuestionTrial, begin_released_notebook
 from grader.grading.executor import modules_of_answers
 from grader.memory import FOLDER, Memory, contents, fingerprint
 from grader.sandbox.zygote import Zygote
@@ -53,7 +57,7 @@ def examine(  # noqa: PLR0913 - the options of the command
     Args:
         jobs: how many workers at a time.
         question: the id of a question, to leave out the others.
-        accept: write what becomes of wrong answers into the files of outcomes.
+        accept: write the present outcomes of known-wrong answers into the files of outcomes.
         seeds: of the runs that must agree.
         memory: the folder of the findings, so that only changes are tried; None tries all, and keeps nothing.
         forget: try everything again.
@@ -88,16 +92,16 @@ def memory_folder(course: Course) -> Path:
 def _files(root: Path, stem: str) -> list[Path]:
     """The files that an assignment's examination depends on."""
     answers = root / ANSWERS.format(stem)
-    others = [root / kind.format(stem) for kind in (MASTER, CHECKS, _HELPERS, FILE_NAME)]
+    others = [root / kind.format(stem) for kind in (SOURCE, CHECKS, _HELPERS, FILE_NAME)]
     return [*others, answers, outcomes_file(answers)]
 
 
 def _files_and_notebooks(course: Course, folder: Path | None) -> AssignmentReport:
-    """Complaints about all assignments together: missing masters, shared functions, old built files."""
+    """Complaints about all assignments together: missing sources, shared functions, outdated built files."""
     memory, tests = Memory(folder and folder / "assignments.json"), course.root / "tests"
     stems = {path.stem.removeprefix("test_") for path in (tests / "hidden").glob("test_*.py")}
     stems |= {path.stem for path in (tests / "answers").glob("*.py")}
-    stray = sorted(stems - set(course.stems))  # have checks or answers, but no master
+    stray = sorted(stems - set(course.stems))  # have checks or answers, but no notebook source
     read = [path for stem in course.stems for path in _files(course.root, stem)]
     key = fingerprint(contents([*read, *sorted((course.root / "assignments").rglob("*.*"))]), stray)
     report = AssignmentReport("files and notebooks")
@@ -148,13 +152,13 @@ class _Doctor:
     accept: bool
 
     def _about_contracts(self, course: Course, stem: str, *, is_whole: bool) -> Iterator[str]:
-        """Where the text of the examined questions and their contracts differ."""
+        """Yield the differences between the text of the examined questions and their contracts."""
         assignment = course.assignment(stem)
         ids = [q.id for q in assignment.questions if self.question in {None, q.id}]
         asked = assignment.with_only(ids)
         functions = {question.function for question in asked.questions}
         contracts = [each for each in course.contracts(stem) if is_whole or each.function in functions]
-        return contract_complaints(asked, course.stubs_as_written(stem), contracts)
+        return contract_complaints(asked, course.starter_code_as_written(stem), contracts)
 
     def begin(self, stem: str, memory: Memory) -> Callable[[], AssignmentReport]:
         """Begin to examine an assignment, unless its report is remembered; the function waits for the end."""
@@ -168,7 +172,9 @@ class _Doctor:
         answers = answers_of(course, stem, self.question)
         undefined = undefined_names(answers)
         outcomes = read_outcomes(outcomes_file(course.answers_file(stem)))
-        untouched = begin_untouched(course, stem, self.seeds[0], self.observers, memory) if is_whole else list
+        released = (
+            begin_released_notebook(course, stem, self.seeds[0], self.observers, memory) if is_whole else list
+        )
         begun = [
             QuestionTrial(
                 course,
@@ -198,7 +204,7 @@ class _Doctor:
                 report.written = changed_outcomes(outcomes, now)
                 write_outcomes(file, now if is_whole else {**outcomes, **now})
             report.complaints += stale_equals(course, stem, self.question)
-            report.complaints += untouched()
+            report.complaints += released()
             is_certain = all(answer.is_certain for question in judged for answer in question.judged.values())
             if is_certain and not report.complaints and not self.accept:
                 memory.remember(key, msgspec.to_builtins(report))

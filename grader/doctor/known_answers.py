@@ -319,7 +319,7 @@ class _Edit(NamedTuple):
 def _originals(
     path: Path, statements: Sequence[ast.stmt], functions: Mapping[str, str], references: Mapping[str, str]
 ) -> dict[tuple[Any, str], _Original]:
-    """The references and accepted answers, which can be edited, by question and name."""
+    """The references and known-correct answers, which can be edited, by question and name."""
     originals: dict[tuple[Any, str], _Original] = {
         (question, REFERENCE): _Original(functions[question], f"the reference of {question}", source)
         for question, source in references.items()
@@ -410,8 +410,8 @@ def _code(source: str) -> str:
     except (SyntaxError, tokenize.TokenError):
         return source
     for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        is_alone = before.type in _LINE_ENDS and after.type == tokenize.NEWLINE
-        if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and is_alone):
+        is_statement = before.type in _LINE_ENDS and after.type == tokenize.NEWLINE
+        if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and is_statement):
             first, last = (begins[row - 1] + column for row, column in (token.start, token.end))
             source = source[:first] + " " * (last - first) + source[last:]
     return source
@@ -431,8 +431,8 @@ def _times(number: int, old: str, original: _Original) -> str:
 def undefined_names(answers: Sequence[Answer]) -> dict[str, list[Answer]]:
     """The names that nothing defines, each with the answers to an assignment that use it.
 
-    Such an answer stops, and would count as a wrong answer that every check finds. Ruff reads all answers at
-    once, each in a function of its own, since no answer sees another.
+    Such an answer stops, and would count as a known-wrong answer that every check fails. Ruff reads all
+    answers at once, each in its own function, because answers don't share names.
     """
     if not answers:
         return {}

@@ -190,7 +190,7 @@ def _compiles(text: str) -> bool:
     return True
 
 
-# What is confused with what.
+# Names and operators that are easily confused.
 _METHODS = {"sum": ["mean"], "mean": ["sum"], "max": ["min"], "min": ["max"], "any": ["all"], "all": ["any"]}
 _METHODS |= {"detach": ["clone"], "clone": ["detach"], "item": ["detach"], "deepcopy": ["copy"]}
 _METHODS |= {"no_grad": ["enable_grad", "inference_mode"], "enable_grad": ["no_grad"]}
@@ -218,13 +218,13 @@ def _left_out(block: Block) -> Iterator[Statements]:
             yield block.spliced(i, i + 1)
 
 
-def _moved_by_one(block: Block) -> Iterator[Statements]:
+def _shifted_by_one(block: Block) -> Iterator[Statements]:
     for i, (first, second) in enumerate(pairwise(block.statements)):
         if not isinstance(first, DEFINITIONS) and not are_independent(first, second):
             yield block.spliced(i, i + 2, second, first)
 
 
-def _moved_into_a_block(block: Block) -> Iterator[Statements]:
+def _shifted_into_a_block(block: Block) -> Iterator[Statements]:
     """With a simple statement moved into the loop, `with` or `if` beside it."""
     for i, (first, second) in enumerate(pairwise(block.statements)):
         for field, inner in _blocks_of(second) if not any(_blocks_of(first)) else ():
@@ -234,7 +234,7 @@ def _moved_into_a_block(block: Block) -> Iterator[Statements]:
                 yield block.spliced(i, i + 2, _with(first, field, [*inner, second]))
 
 
-def _moved_out_of_a_block(block: Block) -> Iterator[Statements]:
+def _shifted_out_of_a_block(block: Block) -> Iterator[Statements]:
     """With the first statement of a loop, `with` or `if` moved before it, or the last behind it."""
     for i, statement in enumerate(block.statements):
         for field, inner in _blocks_of(statement):
@@ -322,9 +322,9 @@ def _without_decorator(block: Block) -> Iterator[Statements]:
 #: The edits of a block, by their names.
 BLOCK_EDITS: dict[str, Callable[[Block], Iterator[Statements]]] = {
     "a statement is left out": _left_out,
-    "a statement is moved by one": _moved_by_one,
-    "a statement is moved into a block": _moved_into_a_block,
-    "a statement is moved out of a block": _moved_out_of_a_block,
+    "a statement is moved by one": _shifted_by_one,
+    "a statement is moved into a block": _shifted_into_a_block,
+    "a statement is moved out of a block": _shifted_out_of_a_block,
     "with, try or if is taken away": _taken_away,
     "no_grad is put around": _under_no_grad,
     "a loop ends after its first round": _one_round,
@@ -462,7 +462,7 @@ def _index_changed(place: Place) -> Expressions:
 
 
 def _one_round_less(place: Place) -> Expressions:
-    """What a loop goes through, without the first or the last."""
+    """The iterable of a loop without its first item, and without its last item."""
     if place.field == "iter":
         things = ast.Call(ast.Name("list", ast.Load()), [place.node], [])
         yield ast.Subscript(things, ast.Slice(lower=ast.Constant(1)), ast.Load())

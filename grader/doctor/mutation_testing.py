@@ -171,7 +171,7 @@ class _Tester:
                 self._tell(self._stem, done, total)
 
     def _observed(self, candidate: Survivor, seed: int) -> Evidence:
-        """What is seen of the reference's notebook with a mutant in its question's cell."""
+        """The evidence of the reference's notebook with a mutant in its question's cell."""
         plan = self._rubric.plan(seed, only=candidate.question)
         assignment = self._course.assignment(self._stem)
         answer = next(q.answer for q in assignment.questions if q.id == candidate.question)

@@ -123,7 +123,7 @@ def records_nothing(node: ast.AST) -> bool:
 
 
 def may_be_tensor(place: Place) -> bool:
-    """Whether an expression that is read may be a tensor, as far as its text tells.
+    """Whether an expression that is read may be a tensor, judging by its text.
 
     The parent may ask for a shape, a length, ..., which a copy has as well.
     """
@@ -189,7 +189,7 @@ def _is_new(node: ast.expr) -> bool:
 
 
 def _is_constant(node: ast.expr) -> bool:
-    """Whether an expression makes a tensor that has no history, and does not require grad."""
+    """Whether an expression makes a leaf that does not require grad."""
     return isinstance(node, ast.Call) and last_name(node) in _CONSTANTS and not _is_leaf(node)
 
 

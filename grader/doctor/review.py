@@ -1,4 +1,4 @@
-"""The doctor's report about an assignment: what contradicts itself in its questions, and what was killed."""
+"""The doctor's report about an assignment: contradictions in its questions, and its kill matrix."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grader.grading.scoring import PartialCredit, earned, is_passed
 from grader.sandbox.evidence import UNJUDGED
 from grader.scores import total
 
-#: A stub that stops with such an error does not run, whatever its mistake is about.
+#: Starter code that stops with such an error does not run, so its mistake is not the one it should show.
 _DOES_NOT_RUN = {
     *("NameError", "UnboundLocalError", "ImportError", "ModuleNotFoundError", "NotImplementedError"),
     *("SyntaxError", "IndentationError", "TabError"),
@@ -28,12 +28,12 @@ class AssignmentReport:
     """The findings about an assignment.
 
     Attributes:
-        kills: for each check, how many wrong answers it fails, without those that stopped before.
-        wrong: the wrong answers.
-        accepted: the number of accepted answers.
-        written: names of the wrong answers whose outcomes ``--accept`` changed or removed.
+        kills: for each check, how many known-wrong answers it fails, without those that stopped before.
+        wrong: the known-wrong answers.
+        accepted: the number of known-correct answers.
+        written: names of the known-wrong answers whose outcomes ``--accept`` changed or removed.
         todos: the lines that say TODO; their questions and answers were left out.
-        idle_kinds: by question, the unusual kinds of its contracts that no wrong answer tells apart.
+        idle_kinds: by question, the variations of its contracts that detect no known-wrong answer.
     """
 
     stem: str
@@ -47,7 +47,7 @@ class AssignmentReport:
 
 
 class AnswerReport(NamedTuple):
-    """What became of a wrong answer.
+    """The outcome of a known-wrong answer.
 
     Attributes:
         failed: the message of each check that it fails, by the check's name.
@@ -74,8 +74,8 @@ def add_question(report: AssignmentReport, judged: JudgedQuestion) -> None:
     report.complaints += _about_broken_checks(judged)
     report.complaints += judged.judged[REFERENCE].complaints
     report.complaints += _about_reference(judged)
-    about_stub = _about_stub(judged)
-    report.complaints += about_stub
+    about_starter_code = _about_starter_code(judged)
+    report.complaints += about_starter_code
     for answer in answers:
         report.complaints += _about_answer(judged, answer)
         report.complaints += _about_other_seeds(judged, answer)
@@ -86,7 +86,7 @@ def add_question(report: AssignmentReport, judged: JudgedQuestion) -> None:
         f"{check} fails no known-wrong answer: add an answer that it catches, or remove it" for check in idle
     ]
     report.complaints += _about_pictures(judged)
-    report.complaints += _about_public_check(judged, stub_is_answer=bool(about_stub))
+    report.complaints += _about_public_check(judged, starter_code_is_answer=bool(about_starter_code))
     report.kills.update(kills)
     for answer in wrong:
         failed, verdicts = judged.failed(answer.name), judged.judged[answer.name].verdicts
@@ -102,7 +102,7 @@ def add_question(report: AssignmentReport, judged: JudgedQuestion) -> None:
 
 
 def _idle_kinds(judged: JudgedQuestion) -> Iterator[str]:
-    """The unusual kinds of contracts that no wrong answer needs: all of them fail in other cases, too."""
+    """The variations of contracts that no known-wrong answer needs, because it fails in other cases, too."""
     for name, contract in judged.trial.rubric.contracts.items():
         needed = {kind for answer in judged.wrong for kind in judged.judged[answer.name].kinds.get(name, ())}
         yield from (kind for kind in contract.unusual_kinds if kind not in needed)
@@ -180,23 +180,21 @@ def _about_reference(judged: JudgedQuestion) -> Iterator[str]:
         )
 
 
-def _about_stub(judged: JudgedQuestion) -> list[str]:
-    """A sentence if the stub is an answer, or does not run."""
+def _about_starter_code(judged: JudgedQuestion) -> list[str]:
+    """A sentence if the starter code is an answer, or does not run."""
     question, verdicts = judged.trial.question, judged.judged[STUB].verdicts
-    of_stub = [verdicts[check.id] for check in judged.checks if check.id in verdicts]
+    found = [verdicts[check.id] for check in judged.checks if check.id in verdicts]
     where = question.place or question.id
-    if of_stub and all(verdict.outcome == "passed" for verdict in of_stub):
+    if found and all(verdict.outcome == "passed" for verdict in found):
         sentence = f"{where}: the starter code passes every hidden check."
         return [f"{sentence} Add the mistake that the question is about"]
-    if of_stub and {verdict.ending for verdict in of_stub} <= _DOES_NOT_RUN:
-        return [
-            f"{where}: the starter code does not run: {of_stub[0].message} Make it run with a wrong result"
-        ]
+    if found and {verdict.ending for verdict in found} <= _DOES_NOT_RUN:
+        return [f"{where}: the starter code does not run: {found[0].message} Make it run with a wrong result"]
     return []
 
 
 def _about_answer(judged: JudgedQuestion, answer: Answer) -> Iterator[str]:
-    """A right answer passes every check; a wrong answer fails some, and earns little."""
+    """Complain about a correct answer that fails, and a wrong one that passes or earns too much."""
     verdicts = judged.judged[answer.name].verdicts
     broken = {check for check, verdict in verdicts.items() if _is_broken(verdict)}
     failed = [check for check in judged.failed(answer.name) if check not in broken]
@@ -232,7 +230,7 @@ def _about_other_seeds(judged: JudgedQuestion, answer: Answer) -> Iterator[str]:
 
 
 def _about_pictures(judged: JudgedQuestion) -> Iterator[str]:
-    """Pictures that show the same of a right answer, of the stub and of all wrong answers."""
+    """Complain about pictures that are the same for the reference, the starter code and all wrong ones."""
     for picture, shown in judged.judged[REFERENCE].pictures.items():
         others = [judged.judged[name].pictures[picture] for name in (STUB, *(a.name for a in judged.wrong))]
         where = f"{judged.trial.rubric.pictures[picture].source.where}: picture {picture}"
@@ -246,13 +244,13 @@ def _about_pictures(judged: JudgedQuestion) -> Iterator[str]:
                 yield f"{where} shows nothing for {answer}, which is right"
 
 
-def _about_public_check(judged: JudgedQuestion, *, stub_is_answer: bool) -> Iterator[str]:
-    """A sentence for each right answer that the public check fails, and for a stub that it passes."""
+def _about_public_check(judged: JudgedQuestion, *, starter_code_is_answer: bool) -> Iterator[str]:
+    """A sentence for each correct answer that the public check fails, and for starter code that it passes."""
     question, failures = judged.trial.question, judged.public_failures
     if question.public_check is None:
         yield f"{question.id} has no public check, so students would get no message: add one"
         return
-    if not stub_is_answer and not failures[STUB]:
+    if not starter_code_is_answer and not failures[STUB]:
         yield f"{question.place or question.id}: the starter code passes its public check"
     for call, failure in failures[REFERENCE].items():
         yield f"{question.id}: the reference fails the public check {call}: {failure}"
@@ -275,11 +273,11 @@ def compare_outcomes(  # noqa: PLR0913 - what was written, and what was seen
     *,
     accept: bool,
 ) -> dict[str, dict[str, Outcome]]:
-    """The outcomes of the wrong answers to some questions now, in the order of their file.
+    """The present outcomes of the known-wrong answers to some questions, in the order of their file.
 
-    The report gets a sentence for each line of the file of outcomes that is missing, another one, or left
-    over. With `accept` only of answers that newly stop: one that stops by a slip of its author would count as
-    a wrong answer that many checks fail, so nobody accepts it without being told.
+    The report gets a sentence for each line of the file of outcomes that is missing, different or left over.
+    With `accept`, it gets only sentences about answers that newly stop: an answer that stops because of its
+    author's typo would count as one that many checks fail, so accepting it needs a message.
     """
     questions = {question.trial.question.id: question for question in judged}
     now: dict[str, dict[str, Outcome]] = {question: {} for question in questions}
@@ -311,7 +309,7 @@ def compare_outcomes(  # noqa: PLR0913 - what was written, and what was seen
 
 
 def _about_a_stop(judged: JudgedQuestion, answer: Answer, outcome: Outcome) -> str:
-    """Which error stops a wrong answer, which checks cannot judge it, and where it stops."""
+    """A sentence about the error that stops a known-wrong answer, and the checks that cannot judge it."""
     unjudged = [check for check in outcome.fails if check not in judged.killed_by(answer)]
     why = _in_file(judged, answer, _message(judged.judged[answer.name].verdicts[unjudged[0]])).rstrip(".")
     stops = " and ".join(outcome.stops)

@@ -1,4 +1,4 @@
-"""What a terminal shows of the doctor: complaints, kill matrices, mutants that survive, and its progress.
+"""The doctor's output on a terminal: complaints, kill matrices, mutants that survive, and its progress.
 
 A kill matrix shows the known-wrong answers that each check fails. A row without a cross is one that no check
 finds. A column whose crosses never stand alone in their rows is a check that is not needed. ``!`` is a
@@ -66,9 +66,9 @@ def _print(console: Console, text: str) -> None:
 
 
 def kill_matrices(answers: Sequence[AnswerReport], checks: Sequence[str]) -> Iterator[str]:
-    """A matrix for each question: rows are wrong answers, columns the checks that fail any of them.
+    """A matrix for each question: rows are known-wrong answers, columns the checks that fail any of them.
 
-    Rows and columns are in the order of the arguments. Below the rows stand the names of the checks.
+    Rows and columns are in the order of the arguments. The names of the checks follow the rows.
     """
     for question, wrong in _by_question(answers).items():
         columns = _columns(wrong, checks)
@@ -90,9 +90,10 @@ def kill_matrices(answers: Sequence[AnswerReport], checks: Sequence[str]) -> Ite
 def answer_messages(
     answers: Sequence[AnswerReport], checks: Sequence[str]
 ) -> Iterator[tuple[str, str, str, str]]:
-    """Each message that a wrong answer gets, once; students read those of all checks that failed.
+    """Each message for a known-wrong answer, once; students read those of all checks that failed.
 
-    Before it stand the question, the answer's name and the matrix's columns of these checks, as in ``1, 3``.
+    Each comes with the question, the answer's name and the matrix's columns of these checks, such as
+    ``1, 3``.
     """
     for question, wrong in _by_question(answers).items():
         columns = _columns(wrong, checks)

@@ -1,7 +1,7 @@
-"""Tries known answers, references and stubs before the checks of their questions, and the untouched notebook.
+"""Tries known answers, references, starter code and released notebooks with the checks of their questions.
 
-Hidden checks judge what was observed, public checks run as students run them. What was found before, of the
-same texts, is remembered.
+Hidden checks judge observations; public checks run as students run them. The results are cached by the texts
+that they depend on.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from grader.grading.judge import Verdict, failed_cases, judge
 from grader.grading.scoring import is_passed
 from grader.memory import Memory, fingerprint
 from grader.notebooks.reader import cells_of
-from grader.sandbox.evidence import Evidence, FailedCell, NoFacts, RequestRaised
-from grader.sandbox.facts import Raised
+from grader.sandbox.evidence import Evidence, FailedCell, NotObserved, RequestRaised
 from grader.sandbox.plan import ObservationPlan
+from grader.sandbox.values import Raised
 
 # Names beside those of answers, which are called as functions are.
 REFERENCE, STUB, RANDOM_REFERENCE = "", "the starter code", "the reference that draws random numbers"
@@ -74,7 +74,7 @@ else:
     {name} = drawing({name})
 """
 _TESTS = re.compile(r"^def (test_\w+)", re.MULTILINE)
-#: What draws random numbers, by the last part of its name: functions of torch, methods, words.
+#: Functions, methods and words that draw random numbers, by the last part of their names.
 _RANDOM = {
     *("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like"),
     *("normal", "bernoulli", "multinomial", "poisson", "binomial", "random", "dropout", "vjp", "gradients"),
@@ -95,7 +95,7 @@ class JudgedAnswer:
         other_seeds: the same for each seed with which other checks fail.
         pictures: a hash of what each picture shows with the first seed; empty if it shows nothing.
         complaints: sentences about the reference's contracts and pictures.
-        kinds: of each contract, the unusual kinds without which its failure would not be seen or named.
+        kinds: for each contract, the variations without which its failure would not be detected or named.
     """
 
     verdicts: dict[str, Verdict]
@@ -124,7 +124,7 @@ class JudgedQuestion:
     """A tried question.
 
     Attributes:
-        judged: the outcome of hidden checks by the answer's name; also of the reference and the stub.
+        judged: the outcome of hidden checks by the answer's name; also of the reference and the starter code.
         public_failures: the failures of the public check, by the answer's name.
     """
 
@@ -139,7 +139,7 @@ class JudgedQuestion:
 
     @property
     def wrong(self) -> list[Answer]:
-        """The question's wrong answers."""
+        """The question's known-wrong answers."""
         return [answer for answer in self.trial.answers if answer.is_wrong]
 
     def failed(self, name: str) -> list[str]:
@@ -152,7 +152,7 @@ class JudgedQuestion:
         return [c for c in self.failed(answer.name) if c not in verdicts or not verdicts[c].ending]
 
     def outcome(self, answer: Answer) -> Outcome:
-        """What became of an answer with the first seed."""
+        """The outcome of an answer with the first seed."""
         verdicts, failed = self.judged[answer.name].verdicts, self.failed(answer.name)
         stops = {verdicts[check].ending for check in failed if check in verdicts} - {""}
         finding = verdicts[failed[0]].finding if failed and failed[0] in verdicts else None
@@ -199,7 +199,7 @@ class QuestionTrial:
 
     Attributes:
         answers: its known answers.
-        outcomes: what is known to become of wrong answers, by name.
+        outcomes: the recorded outcomes of known-wrong answers, by name.
     """
 
     course: Course
@@ -243,12 +243,12 @@ class QuestionTrial:
 
     @cached_property
     def _notebooks(self) -> dict[str, Sequence[str]]:
-        """The sources of the cells of the reference, of the stub and of answers, by name."""
+        """The sources of the cells of the reference, the starter code and the answers, by name."""
         assignment, question = self.course.assignment(self.stem), self.question
         reference = list(assignment.cells_for(question.id))
         return {
             REFERENCE: reference,
-            STUB: list(assignment.cells_for(question.id, stub=True)),
+            STUB: list(assignment.cells_for(question.id, as_released=True)),
             RANDOM_REFERENCE: [*reference, _DRAWING.format(name=question.function)],
             PERTURBED_REFERENCE: reference,
             **{answer.name: [cell.source for cell in answer.cells] for answer in self.answers},
@@ -257,14 +257,14 @@ class QuestionTrial:
     # --- hidden checks
 
     def _look_hidden(self, names: Collection[str]) -> Callable[[], dict[str, tuple[JudgedAnswer, bool]]]:
-        """Begin to observe notebooks, and before them the expected facts."""
+        """Begin to observe notebooks, and before them the expected outcomes."""
         rubric, only = self.rubric, self.question.id
         plans = [rubric.plan(seed, only=only) for seed in self.seeds]
         plans[1:] = [plan.without_pictures() for plan in plans[1:]]
-        # Nothing counts as a stub, so that the stub is observed like an answer.
-        of_stub = replace(plans[0], stubs=dict.fromkeys(plans[0].stubs, "pass"))
+        # With other starter code in the plan, the starter code is observed like an answer.
+        of_starter = replace(plans[0], starter_code=dict.fromkeys(plans[0].starter_code, "pass"))
         special = {  # complaints about these are of the first seed
-            STUB: [of_stub],
+            STUB: [of_starter],
             RANDOM_REFERENCE: plans[:1],
             PERTURBED_REFERENCE: [
                 rubric.plan(self.seeds[0], only=only, expected=True)
@@ -323,7 +323,7 @@ class QuestionTrial:
         return judged
 
     def _refuse_broken(self, expected: Evidence) -> None:
-        """Raise CourseError for a reference without facts; broken cells explain broken contracts."""
+        """Raise CourseError for a reference without observations; broken cells explain broken contracts."""
         rubric, sources = self.rubric, self._notebooks[REFERENCE]
         broken = list(broken_cells(self.course.assignment(self.stem), sources, expected))
         without = list(broken_contracts(rubric.contracts, expected))
@@ -418,7 +418,7 @@ def _pictures(rubric: Rubric, evidence: Evidence) -> dict[str, str]:
 
 
 def _decisive_variations(rubric: Rubric, seen: Evidence, expected: Evidence) -> dict[str, list[str]]:
-    """Of each contract, the kinds that a notebook's failure needs; none where the reference is broken."""
+    """For each contract, the levels that a notebook's failure needs; none if the reference is broken."""
     kinds = {}
     for name, contract in rubric.contracts.items():
         with suppress(CourseError):
@@ -436,14 +436,14 @@ def _decisive(rubric: Rubric, contracted: ContractObservation) -> list[str]:
 
 
 def fixed_contracts(contracts: Mapping[str, Contract], one: Evidence, other: Evidence) -> Iterator[str]:
-    """A sentence for each contract that draws nothing at random, so that an answer can foresee its facts.
+    """A sentence for each contract without random inputs, whose observations an answer can predict.
 
-    The evidence is that of the reference with two seeds. Facts that count something may be the same with
-    both, so there is a complaint only if no argument and no @inside function could draw a random number.
+    The evidence is that of the reference with two seeds. Counts may be the same with both, so there is
+    a complaint only if no argument and no @inside function could draw a random number.
     """
     for name, contract in contracts.items():
-        facts = one.outcome(name)
-        is_same = not isinstance(facts, RequestRaised | NoFacts) and facts == other.outcome(name)
+        seen = one.outcome(name)
+        is_same = not isinstance(seen, RequestRaised | NotObserved) and seen == other.outcome(name)
         if is_same and not _draws(contract):
             yield (
                 f"{contract.source.where}: contract {name} draws nothing at random, so an answer can predict"
@@ -465,13 +465,13 @@ def _draws(contract: Contract) -> bool:
     return False
 
 
-def begin_untouched(
+def begin_released_notebook(
     course: Course, stem: str, seed: int, observers: ObserverPool, memory: Memory
 ) -> Callable[[], list[str]]:
-    """Begin to run the untouched notebook, without its contracts, unless it is remembered.
+    """Begin to run the released notebook, without its contracts, unless its result is cached.
 
-    The returned function waits for the end; it gives a sentence for each cell that fails and each stub that
-    counts as answered.
+    The returned function waits for the end; it returns a sentence for each cell that fails and each starter
+    code that counts as an answer.
     """
     from grader.course.build import student_notebook  # noqa: PLC0415 - nbformat takes a fifth of a second
 

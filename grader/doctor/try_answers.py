@@ -1,6 +1,6 @@
 """Observes the reference and known answers in a few contracts and pictures, and shows an author the result.
 
-`try` sends a `print` of its own along with a contract, so that the output comes back as a fact.
+`try` sends its own `print` with a contract, so that the output is part of the observation.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from grader.graphs.diagram import diagram_of, operation
 from grader.graphs.model import Graph, Named, read_graph
 from grader.graphs.picture import summary
 from grader.notebooks.reader import Cell, cells_of
-from grader.reports.facts import only_changes, side_by_side
+from grader.reports.observations import only_changes, side_by_side
 from grader.sandbox.evidence import (
     UNANSWERED,
     Evidence,
     FailedCell,
     Failure,
-    NoFacts,
+    NotObserved,
     RequestOutcome,
     RequestRaised,
 )
-from grader.sandbox.facts import Raised
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import ObservationPlan
+from grader.sandbox.values import Raised
 from grader.sandbox.zygote import Zygote
 from grader.text import did_you_mean, printable, terminal_text
 
 STUB = "stub"
 
-#: Added to the code that is sent: what it prints comes back beside its facts.
+#: Added to the code that is sent, so that it also returns its output.
 _PRINTING = """
 
 _printed, _silent = [], {name}
@@ -58,8 +58,8 @@ def print(*values, sep=" ", end="", file=None, flush=False):
 
 
 def {name}(student):
-    facts = attempt(_silent, student)
-    return {{"facts": facts, "printed": _printed[:50]}}
+    returned = attempt(_silent, student)
+    return {{"returned": returned, "printed": _printed[:50]}}
 """
 
 
@@ -90,7 +90,7 @@ def observed(
 ) -> tuple[Rubric, dict[str, dict[str, Seen]]]:
     """Observe the reference and other answers in contracts and pictures of an assignment, by name.
 
-    `answers` are names of known answers, or ``stub``.
+    `answers` are names of known answers, or ``"stub"`` for the starter code.
 
     Returns:
         The rubric of these contracts; and by name the outcomes by notebook, first the reference's.
@@ -121,7 +121,8 @@ def _look(zygote: Zygote, rubric: Rubric, notebook: _Notebook, seed: int) -> dic
         )
         for function, of_function in plan.requests.items()
     }
-    plan = ObservationPlan(dict.fromkeys(plan.stubs, "pass"), requests)  # nothing counts as a stub
+    # With other starter code in the plan, the starter code is observed like an answer.
+    plan = ObservationPlan(dict.fromkeys(plan.starter_code, "pass"), requests)
     evidence = observe(zygote, notebook.cells, plan, REFERENCE_LIMITS)
     functions = {question.id: question.function for question in rubric.questions}
     seen = {
@@ -136,12 +137,12 @@ def _seen(evidence: Evidence, name: str, function: str) -> Seen:
     outcome = evidence.outcome(name)
     if evidence.names.get(function) == "missing":
         failed = [FailedCell.of(cell).sentence for cell in evidence.cells]
-        return Seen(NoFacts(" ".join([UNANSWERED["missing"].format(name=function), *failed])))
-    if isinstance(outcome, NoFacts) and outcome.failure is Failure.NOT_REACHED and evidence.fault:
-        return Seen(NoFacts(evidence.fault))
+        return Seen(NotObserved(" ".join([UNANSWERED["missing"].format(name=function), *failed])))
+    if isinstance(outcome, NotObserved) and outcome.failure is Failure.NOT_REACHED and evidence.fault:
+        return Seen(NotObserved(evidence.fault))
     match outcome:
-        case {"facts": facts, "printed": [*printed]}:
-            return Seen(facts, tuple("\n".join(map(str, printed)).splitlines()))
+        case {"returned": returned, "printed": [*printed]}:
+            return Seen(returned, tuple("\n".join(map(str, printed)).splitlines()))
     return Seen(outcome)
 
 
@@ -193,10 +194,10 @@ def _read_contracts(assignment: Assignment, path: Path, names: Sequence[str]) ->
 
 
 def lines_of(rubric: Rubric, name: str, seen: Mapping[str, Seen], case: int | None = None) -> Iterator[str]:
-    """What the code of a contract printed, why some notebooks have no facts, and the facts of the others.
+    """The output of a contract, reasons why notebooks were not observed, and the observations of the others.
 
-    In `seen`, by notebook, the first is the expected outcome. For a contract, the lines show the facts of a
-    `case` or, without one, its cases and those that each notebook fails.
+    In `seen`, by notebook, the first is the expected outcome. For a contract, the lines show the observations
+    of a `case` or, without one, its cases and those that each notebook fails.
 
     Raises:
         GraderError: there is no such case.
@@ -210,33 +211,33 @@ def lines_of(rubric: Rubric, name: str, seen: Mapping[str, Seen], case: int | No
     for notebook, lines in printed.items():
         who = f"{notebook} " if notebook else ""
         yield from (printable(f"{code.name}    {who}prints  {line}") for line in lines)
-    facts: dict[str, Any] = {}
+    outcomes: dict[str, Any] = {}
     for notebook, of_notebook in seen.items():
         match of_notebook.outcome:
-            case NoFacts(reason):
+            case NotObserved(reason):
                 why = f"has no observations: {reason}"
             case RequestRaised(error) | (Raised() as error):
                 why = f"stops: {place_inside(code, error)} raised {error_inside(error)}"
             case outcome:
-                facts[notebook] = outcome
+                outcomes[notebook] = outcome
                 continue
         yield printable(f"{code.name}    {notebook} {of_notebook.placed(why)}")
-    if REFERENCE not in facts:  # there is nothing to compare with
+    if REFERENCE not in outcomes:  # there is nothing to compare with
         return
     if isinstance(code, Contract):
-        of_cases = _cases_of(rubric, code, facts) if case is None else _one_case(code, facts, case)
+        of_cases = _cases_of(rubric, code, outcomes) if case is None else _one_case(code, outcomes, case)
         yield from map(printable, of_cases)
     else:
-        yield from map(printable, picture_lines(code.name, facts))
+        yield from map(printable, picture_lines(code.name, outcomes))
 
 
-def _cases_of(rubric: Rubric, contract: Contract, facts: Mapping[str, Any]) -> Iterator[str]:
+def _cases_of(rubric: Rubric, contract: Contract, outcomes: Mapping[str, Any]) -> Iterator[str]:
     """The cases of a contract, and those that each notebook fails, with what is found there."""
     cases = contract.declared
     yield f"{contract.name}    {len(cases)} cases"
     yield from (f"{number:>6}  {case.name}" for number, case in enumerate(cases))
-    expected, *others = facts.values()
-    for notebook, seen in zip([*facts][1:], others, strict=True):
+    expected, *others = outcomes.values()
+    for notebook, seen in zip([*outcomes][1:], others, strict=True):
         contracted = contract.observation(seen, expected)
         try:
             found = failed_cases(rubric, contracted)
@@ -249,8 +250,8 @@ def _cases_of(rubric: Rubric, contract: Contract, facts: Mapping[str, Any]) -> I
             yield f"{number:>6}  {diagnosis_and_hint(str(failed))[0]}"
 
 
-def _one_case(contract: Contract, facts: Mapping[str, Any], number: int) -> Iterator[str]:
-    """The facts of a case side by side."""
+def _one_case(contract: Contract, outcomes: Mapping[str, Any], number: int) -> Iterator[str]:
+    """The observations of a case side by side."""
     cases = contract.declared
     if not 0 <= number < len(cases):
         raise GraderError(
@@ -259,19 +260,19 @@ def _one_case(contract: Contract, facts: Mapping[str, Any], number: int) -> Iter
     yield f"{contract.name}    case {number}: {cases[number].name}"
     of_case = {
         notebook: seen[number]
-        for notebook, seen in facts.items()
+        for notebook, seen in outcomes.items()
         if isinstance(seen, list) and number < len(seen) and isinstance(seen[number], dict)
     }
-    whole = {notebook: only_changes(fact) for notebook, fact in beside_each_other(of_case).items()}
+    whole = {notebook: only_changes(seen) for notebook, seen in beside_each_other(of_case).items()}
     yield from side_by_side(contract.name, whole)
 
 
-def picture_lines(name: str, facts: Mapping[str, Any]) -> Iterator[str]:
+def picture_lines(name: str, outcomes: Mapping[str, Any]) -> Iterator[str]:
     """The sentence below each picture, whether all pictures are alike, and the named tensors.
 
-    Of the `facts` by notebook, the others are compared with the first.
+    In `outcomes`, by notebook, the others are compared with the first.
     """
-    read = {notebook: read_graph(fact) for notebook, fact in facts.items()}
+    read = {notebook: read_graph(outcome) for notebook, outcome in outcomes.items()}
     graphs = {notebook: graph for notebook, graph in read.items() if graph is not None}
     for notebook in read.keys() - graphs.keys():
         yield f"{name}    {notebook} has no picture: what came back is not graph(...), or of another form"
@@ -288,7 +289,7 @@ def picture_lines(name: str, facts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _properties(graph: Graph, tensor: Named) -> Iterator[str]:
-    """What a picture shows of a tensor."""
+    """The properties of a tensor that a picture shows."""
     yield tensor.shape
     made_by = None if tensor.made_by is None else operation(graph.nodes[tensor.made_by].op)
     yield "leaf" if tensor.leaf else f"made by {made_by or 'a node that is not shown'}"

@@ -14,9 +14,10 @@
 * A course among the submissions is refused. Its checks would be imported, unconfined.
 * pytest collects a check file once; then its checks are called, as functions, over one notebook after the
   other. A session for each batch of notebooks cost as much as the checks themselves.
-* Cells are read for flags here, where nothing of theirs has run, by a short table of names (`flags.py`); what
-  happens the worker tells. A syntax tree takes a thousand times its source, so 128 KiB of a notebook are
-  parsed and 32 KiB of a cell; what is longer or does not parse is searched as text.
+* Cells are searched for flags here, where none of their code has run, with a short table of names
+  (`flags.py`); the worker reports run-time events. A syntax tree takes a thousand times the memory of its
+  source, so 128 KiB of a notebook and 32 KiB of a cell are parsed; longer code is searched as text, and so is
+  code that is not Python.
 * Stopping is dying. Every file is complete or not there, and workers end with the zygote. So the handler of
   a signal says a sentence and leaves by ``os._exit``.
 * Points are scaled to hundredths, by largest remainder: a question's checks add up to it exactly.

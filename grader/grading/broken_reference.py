@@ -8,8 +8,8 @@ from typing import Any
 from grader.course.assignment import Assignment
 from grader.course.contract import Contract
 from grader.course.worker_code import DeclaredPicture, WorkerCode
-from grader.sandbox.evidence import Evidence, NoFacts, RequestRaised
-from grader.sandbox.facts import Raised
+from grader.sandbox.evidence import Evidence, NotObserved, RequestRaised
+from grader.sandbox.values import Raised
 from grader.text import quoted
 
 
@@ -23,7 +23,7 @@ def broken_contracts(
     """
     for name in contracts if names is None else names:
         outcome = reference.outcome(name)
-        if isinstance(outcome, RequestRaised | NoFacts):
+        if isinstance(outcome, RequestRaised | NotObserved):
             yield _broken(contracts[name], outcome)
 
 
@@ -38,9 +38,9 @@ def broken_cells(assignment: Assignment, sources: Sequence[str], reference: Evid
         yield f"{assignment.path}, line {line}: a cell of the reference stopped with {reason}"
 
 
-def _broken(code: WorkerCode, outcome: RequestRaised | NoFacts) -> str:
+def _broken(code: WorkerCode, outcome: RequestRaised | NotObserved) -> str:
     """As in ``.../test_01_leaves.py, line 44: contract grown fails on the reference with KeyError: 'w'``."""
-    if isinstance(outcome, NoFacts):
+    if isinstance(outcome, NotObserved):
         where = code.source.where
         return f"{where}: {_kind(code)} {code.name} could not observe the reference: {outcome.reason}"
     error = outcome.error
@@ -48,7 +48,7 @@ def _broken(code: WorkerCode, outcome: RequestRaised | NoFacts) -> str:
 
 
 def place_inside(code: WorkerCode, error: Raised) -> str:
-    """Where an error came through a contract, as in ``inside.py, line 7: sizes, called by contract grown,``.
+    """The place of an error in a contract, as in ``inside.py, line 7: sizes, called by contract grown,``.
 
     The code raised the error, or ``attempt`` caught it there.
     """
@@ -60,7 +60,7 @@ def place_inside(code: WorkerCode, error: Raised) -> str:
 
 
 def caught_inside(code: WorkerCode, reference: Evidence) -> str | None:
-    """Where the first error came from that was caught of the reference, and what it was; or None."""
+    """A clause about the first error of the reference that was caught, with its place; or None."""
     error = next(_errors_in(reference.outcome(code.name)), None)
     if error is None:
         return None
@@ -68,18 +68,18 @@ def caught_inside(code: WorkerCode, reference: Evidence) -> str | None:
     return f"{line} stopped on the reference with {error_inside(error)}, which was caught"
 
 
-def _errors_in(facts: Any) -> Iterator[Raised]:
-    if isinstance(facts, Raised):
-        yield facts
-    elif isinstance(facts, dict | list | tuple):
-        for part in facts.values() if isinstance(facts, dict) else facts:
+def _errors_in(observation: Any) -> Iterator[Raised]:
+    if isinstance(observation, Raised):
+        yield observation
+    elif isinstance(observation, dict | list | tuple):
+        for part in observation.values() if isinstance(observation, dict) else observation:
             yield from _errors_in(part)
 
 
 def broken_picture(picture: DeclaredPicture, reference: Evidence) -> str:
     """Why a picture shows no graph of the reference."""
     outcome = reference.outcome(picture.name)
-    if isinstance(outcome, RequestRaised | NoFacts):
+    if isinstance(outcome, RequestRaised | NotObserved):
         return _broken(picture, outcome)
     where = picture.source.where
     return f"{where}: picture {picture.name} shows no graph of the reference: return graph(name=tensor, ...)"

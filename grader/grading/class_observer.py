@@ -27,7 +27,7 @@ from grader.sandbox.observer import observe_perturbed
 from grader.sandbox.plan import ObservationPlan
 from grader.text import some
 
-_MOST_TOLD = 5  # unsound checks: to mend a check often mends others
+_MOST_LISTED = 5  # unsound checks: fixing one often fixes others
 _CHANGED = "The notebook was changed or removed while it was graded; grade again."
 
 
@@ -65,14 +65,16 @@ class ClassObserver:
         return self._of_course("reference", stem, seed) if begun is None else begun.result()
 
     def with_sensitivity(self, stem: str, seed: int, questions: Collection[str]) -> Evidence:
-        """The reference's evidence, with how far the facts of some questions move."""
+        """The reference's evidence, with the sensitivity to rounding of some questions' observations."""
         rubric, reference = self._rubrics[stem], self.reference(stem, seed)
         asked = rubric.plan(seed, expected=True).without_pictures()
         unmeasured = {
             question.function
             for question in rubric.questions
             if question.id in questions
-            and not all(reference.is_measured(request.name) for request in asked.requests[question.function])
+            and not all(
+                reference.has_sensitivity(request.name) for request in asked.requests[question.function]
+            )
         }
         if unmeasured:
             observe = partial(self._observe_answer, stem)
@@ -82,7 +84,7 @@ class ClassObserver:
             self._keep("reference", stem, seed, reference)
         return reference
 
-    def stubs(self, stem: str, seed: int) -> Evidence:
+    def starter_code(self, stem: str, seed: int) -> Evidence:
         """The evidence of the notebook with its starter code, on the inputs of a seed."""
         return self._of_course("stubs", stem, seed)
 
@@ -177,7 +179,7 @@ class ClassObserver:
             if stored is not None and stored[0].fingerprint == self._plan.reference_fingerprint(stem, seed):
                 self._expected[kind, stem, seed] = stored[1]
             else:
-                observe = self._observe_reference if kind == "reference" else self._observe_stubs
+                observe = self._observe_reference if kind == "reference" else self._observe_starter_code
                 self._keep(kind, stem, seed, observe(stem, seed))
         return self._expected[kind, stem, seed]
 
@@ -200,12 +202,13 @@ class ClassObserver:
         cells = cells_of(self._course.assignment(stem).reference)
         return self._executor.observe(cells, asked, REFERENCE_LIMITS)
 
-    def _observe_stubs(self, stem: str, seed: int) -> Evidence:
+    def _observe_starter_code(self, stem: str, seed: int) -> Evidence:
         cells = cells_of(self._course.assignment(stem).released_cells)
         asked = self._rubrics[stem].plan(seed)
-        answered = dict.fromkeys(asked.stubs, "pass")  # nothing counts as a stub, so everything is observed
+        # A comparison with other starter code gives "answered", so everything is observed.
+        answered = dict.fromkeys(asked.starter_code, "pass")
         with self._progress.step(f"observing the starter code of {stem}"):
-            return self._executor.observe(cells, replace(asked, stubs=answered), self._limits)
+            return self._executor.observe(cells, replace(asked, starter_code=answered), self._limits)
 
 
 def _require_sound_checks(rubric: Rubric, expected: Evidence) -> None:
@@ -222,7 +225,7 @@ def _require_sound_checks(rubric: Rubric, expected: Evidence) -> None:
             unsound.setdefault(str(cause_of(failed.error, rubric.path.parent)), check.id)
     if unsound:
         causes = [f"{cause} ({check})" for cause, check in unsound.items()]
-        listed = "\n".join(some(causes, _MOST_TOLD))
+        listed = "\n".join(some(causes, _MOST_LISTED))
         raise CourseError(
             f"{rubric.stem}: nothing was graded, because hidden checks fail or break on the reference"
             f" itself. Fix them, or the reference:\n{listed}"

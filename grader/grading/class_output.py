@@ -21,7 +21,7 @@ from grader.reports.class_report import report_html
 from grader.reports.student_page import write_students
 from grader.results.changes import Change, add_change, withdrawn
 from grader.results.gradebook import gradebook, sha256_of, write_gradebook
-from grader.results.model import Absence, Result, sandbox_of
+from grader.results.model import MissingSubmission, Result, sandbox_of
 from grader.results.similar import same_work
 from grader.results.store import Run
 from grader.results.students import students_of
@@ -72,7 +72,7 @@ def write_class(
     store.write_run(replace(final, gradebook_sha256=(sha256,), current=current, excused=excused))
     return RunSummary(
         results=results,
-        absent=missing,
+        missing=missing,
         fresh=len(plan.stale) - grader.replaced,
         graded_again=grader.replaced - plan.known,
         judged_again=plan.known,
@@ -92,14 +92,17 @@ def write_class(
 
 
 def _withdraw(
-    plan: RunPlan, grader: SubmissionGrader, handed_in: Iterable[Submission], missing: Iterable[Absence]
+    plan: RunPlan,
+    grader: SubmissionGrader,
+    handed_in: Iterable[Submission],
+    missing: Iterable[MissingSubmission],
 ) -> list[Change]:
     """Log results whose notebooks have gone since the last run, and remove their pages; results stay."""
     rows = {(row.student, row.assignment) for row in missing}
     changes = []
     for key in sorted({*(plan.before.current or ())} - {submission.key for submission in handed_in}):
         if key in grader.results:
-            changes.append(withdrawn(grader.results[key], is_absent=key in rows))
+            changes.append(withdrawn(grader.results[key], is_missing=key in rows))
             add_change(plan.store, changes[-1])
         plan.store.remove_feedback(*key)
     return changes
@@ -127,7 +130,7 @@ def _misconceptions(
     return known, notes
 
 
-def _missing_rows(handed_in: Sequence[Submission], term: Term, course: Course) -> list[Absence]:
+def _missing_rows(handed_in: Sequence[Submission], term: Term, course: Course) -> list[MissingSubmission]:
     """Assignments of the term that others submitted, and that are missing or excused."""
     present = {(submission.student, submission.assignment) for submission in handed_in}
     stems = sorted({stem for _, stem in present if stem and term.has(stem)})
@@ -140,7 +143,7 @@ def _missing_rows(handed_in: Sequence[Submission], term: Term, course: Course) -
     expected = [(student, stem) for student in term.students.roster.students for stem in stems]
     expected += [(who, stem) for who, stem in term.adjustments if stem in stems and term.excuse_of(who, stem)]
     return [
-        Absence(
+        MissingSubmission(
             *(student, stem, points[stem]),
             term.unread_of(student, stem, prefixes),
             term.excuse_of(student, stem),
@@ -168,7 +171,7 @@ def _about_others(plan: RunPlan, submissions: str, others: int) -> list[str]:
     return [f"Before, {folder} was graded into {path}: {shown}."]
 
 
-def _about_missing(results: Sequence[Result], missing: Sequence[Absence]) -> list[str]:
+def _about_missing(results: Sequence[Result], missing: Sequence[MissingSubmission]) -> list[str]:
     """Sentences about repositories that could not be read, and notebooks that repositories no longer hold."""
     unread = {result.student for result in results if result.missing and result.missing.why == "unread"}
     never = {row.student for row in missing if row.missing}
@@ -177,12 +180,12 @@ def _about_missing(results: Sequence[Result], missing: Sequence[Absence]) -> lis
         for result in results
         if result.missing and result.missing.why == "gone"
     ]
-    told = {
+    sentences = {
         "Repositories that could not be read, so that the last results stay": sorted(unread),
         "Missing, because a repository could not be read": sorted(never),
         "Not in the repository any more; the results stay": sorted(gone),
     }
-    return [f"{what}: {'; '.join(some(names, _MOST_UNREAD))}." for what, names in told.items() if names]
+    return [f"{what}: {'; '.join(some(names, _MOST_UNREAD))}." for what, names in sentences.items() if names]
 
 
 def _about_broken(sentence: str, broken: Mapping[str, Sequence[str]]) -> list[str]:

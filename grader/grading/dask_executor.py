@@ -1,12 +1,12 @@
 """Notebooks observed by the workers of a Dask scheduler, for a grader that judges and writes here.
 
-Dask's own processes are ours. They unpickle whatever they send each other, so Dask is no border: students'
-code stays below each worker's zygote, without sockets. What it said crosses Dask as JSON, and is read here
-as strictly as on one machine.
+Dask's own processes are ours. They unpickle everything that they send each other, so Dask is no trust
+boundary: student code runs only in the processes of each worker's zygote, which have no sockets. Its answers
+travel through Dask as JSON, which is decoded here as strictly as on one machine.
 
-* Workers must be alike: all packages, Python, the grader's code, the protection. The plugin that holds a
-  worker's zygote knows what has to be installed, so a worker that joins late and differs runs no
-  notebook. pip, setuptools and wheel may differ.
+* Workers must have the same packages, Python, grader code and sandbox. The plugin that holds a worker's
+  zygote knows the required versions, so a worker that joins later with other versions runs no notebook.
+  pip, setuptools and wheel may differ.
 * The plugin is named by the zygote's settings and by what is installed. Graders of one course share it,
   and it stays when a grader is killed; its zygote ends after a minute without work.
 * A plan is the result of a task, not scattered data: Dask computes it again where it was lost with a worker,
@@ -43,7 +43,7 @@ from grader.sandbox.decoding import MalformedError
 from grader.sandbox.evidence import REASONS, Evidence, Failure
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import ObservationPlan, TimeLimits
-from grader.sandbox.zygote import Protection, Zygote, ZygoteGoneError
+from grader.sandbox.zygote import ActiveSandbox, Zygote, ZygoteGoneError
 from grader.version import __version__, code_hash
 
 _CONNECT_SECONDS = 30  # of which Dask gives the first attempt a fifth; on a busy machine 10 were too few
@@ -94,21 +94,21 @@ class DaskExecutor(Executor):
     def prefetch(self) -> int:
         return min(self.max_workers, max(1, self._count_threads()) * _FOR_EACH_THREAD)
 
-    def _start(self) -> Protection:
+    def _start(self) -> ActiveSandbox:
         answers = [*map(json.loads, self._ask_workers(start_sandbox, self._plugin.name).values())]
-        protection = Protection(*answers[0]["protection"])
+        sandbox = ActiveSandbox(*answers[0]["protection"])
         for answer in answers:
-            _require_protection(protection, answer)
-        return protection
+            _require_same_sandbox(sandbox, answer)
+        return sandbox
 
     def observe(self, cells: Sequence[Cell], plan: ObservationPlan, limits: TimeLimits) -> Evidence:
-        protection = self.start()
+        sandbox = self.start()
         sent = json.dumps([(cell.number, cell.source) for cell in cells]).encode()
         arguments = self._plugin.name, self._share(plan), sent, limits
         task = self._client.submit(observe_on_worker, *arguments, pure=False, retries=2)
         try:
             answer = json.loads(self._result(task))
-            _require_protection(protection, answer)
+            _require_same_sandbox(sandbox, answer)
             return Evidence.from_json(answer["evidence"])
         except MalformedError:  # that notebook's fault alone
             return Evidence(fault=REASONS[Failure.MALFORMED])
@@ -116,7 +116,7 @@ class DaskExecutor(Executor):
             raise _broken(f"a Dask worker of {self._address} sent no evidence") from None
 
     def _share(self, plan: ObservationPlan) -> Future[ObservationPlan]:
-        """What notebooks have in common, brought to each worker once."""
+        """The plan that notebooks share, sent to each worker once."""
         key = f"plan-{tokenize(plan)}"
         with self._lock:
             if key not in self._plans:
@@ -124,7 +124,7 @@ class DaskExecutor(Executor):
             return self._plans[key]
 
     def _result(self, task: Future[bytes]) -> bytes:
-        """The result of a task, which Dask itself runs anew where a worker was lost or a zygote ended."""
+        """The result of a task; Dask itself runs a task again if its worker was lost or a zygote ended."""
         last_peopled = time.monotonic()
         while True:
             try:
@@ -152,7 +152,7 @@ class DaskExecutor(Executor):
         return 1
 
     def _require_alike(self) -> list[str]:
-        """What is installed on all workers; GraderError where they differ, or their grader from this."""
+        """The packages on all workers; GraderError if they differ, or if their grader is another one."""
         answers = self._ask_workers(installed)
         first_worker, first = next(iter(answers.items()))
         for worker, there in answers.items():
@@ -186,8 +186,8 @@ class DaskExecutor(Executor):
         return living
 
 
-def _require_protection(expected: Protection, answer: dict[str, Any]) -> None:
-    if (there := Protection(*answer["protection"])) != expected:
+def _require_same_sandbox(expected: ActiveSandbox, answer: dict[str, Any]) -> None:
+    if (there := ActiveSandbox(*answer["protection"])) != expected:
         raise GraderError(
             f"students' code is confined by {there.name} on {answer['worker']}, but by {expected.name} on "
             "others: use machines on which it is the same"
@@ -257,10 +257,10 @@ def installed() -> list[str]:
 
 def require_same(one: str, here: list[str], other: str, there: list[str], names: Iterable[str] = ()) -> None:
     """Refuse another version of any of these names, or of any name; the error names torch first."""
-    mine, theirs = (dict(entry.split(" ", 1) for entry in entries) for entries in (here, there))
-    for name in names or sorted(mine | theirs, key=lambda name: (name != "torch", name)):
-        if mine.get(name) != theirs.get(name):
-            versions = [side.get(name, "not installed") for side in (mine, theirs)]
+    ours, theirs = (dict(entry.split(" ", 1) for entry in entries) for entries in (here, there))
+    for name in names or sorted(ours | theirs, key=lambda name: (name != "torch", name)):
+        if ours.get(name) != theirs.get(name):
+            versions = [side.get(name, "not installed") for side in (ours, theirs)]
             raise GraderError(f"{name} is {versions[0]} on {one}, but {versions[1]} on {other}: {_ALIKE}")
 
 
@@ -286,12 +286,12 @@ class ZygotePlugin(WorkerPlugin):
         self._timer = threading.Timer(0, self._end_idle_zygote)
 
     def answer(self, task: Callable[[Zygote], dict[str, Any]]) -> bytes:
-        """What a task returns, as JSON, and the protection in force; an error names the worker."""
+        """The result of a task and the sandbox in force, as JSON; an error names the worker."""
         try:
             require_same("the others", self.expected, "it", installed())
             with self._borrowed() as zygote:
-                protection = [zygote.protection.name, zygote.protection.torch]
-                return json.dumps({"worker": self._worker, "protection": protection, **task(zygote)}).encode()
+                sandbox = [zygote.sandbox.name, zygote.sandbox.torch]
+                return json.dumps({"worker": self._worker, "protection": sandbox, **task(zygote)}).encode()
         except GraderError as error:
             raise type(error)(f"on the Dask worker {self._worker}, {error}") from None
 
@@ -324,7 +324,7 @@ class ZygotePlugin(WorkerPlugin):
 
 
 async def start_sandbox(plugin: str, dask_worker: Any) -> bytes:
-    """The protection here; runs on a Dask worker, beside its tasks."""
+    """Start the sandbox and return its name; runs on a Dask worker, beside its tasks."""
     return await asyncio.to_thread(dask_worker.plugins[plugin].answer, lambda _: {})
 
 

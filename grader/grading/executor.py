@@ -13,16 +13,16 @@ from pathlib import Path
 from platform import python_version
 from typing import Any, Self
 
-from grader.course.assignment import ANSWERS, MASTER
+from grader.course.assignment import ANSWERS, SOURCE
 from grader.course.course import Course
 from grader.notebooks.reader import Cell
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe
 from grader.sandbox.plan import ObservationPlan, TimeLimits
-from grader.sandbox.zygote import Protection, Zygote, ZygoteProcess
+from grader.sandbox.zygote import ActiveSandbox, Zygote, ZygoteProcess
 from grader.version import code_hash
 
-#: What a zygote is started with: the arguments of ``grader.sandbox.zygote.Zygote``, plain JSON.
+#: The settings of a zygote: the arguments of ``grader.sandbox.zygote.Zygote``, plain JSON.
 Settings = Mapping[str, Any]
 
 # No notebook imports them, and hardly two machines have the same.
@@ -30,13 +30,13 @@ _IGNORED = {"autograd_grader", "pip", "setuptools", "wheel"}
 
 
 class Executor(ABC):
-    """Where notebooks are observed, at most `max_workers` at a time; used from several threads."""
+    """Observes notebooks, at most `max_workers` at a time; used from several threads."""
 
     max_workers: int
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._protection: Protection | None = None
+        self._sandbox: ActiveSandbox | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -47,30 +47,30 @@ class Executor(ABC):
     @property
     @abstractmethod
     def environment_fingerprint(self) -> Sequence[str]:
-        """What decides about evidence besides the plan; see the function of this name."""
+        """Everything besides the plan that evidence depends on; see the function of this name."""
 
     @property
     @abstractmethod
     def prefetch(self) -> int:
-        """How many notebooks to have at hand just now, so that no worker ever waits for the next."""
+        """The number of notebooks to read ahead now, so that no worker waits for the next."""
 
-    def start(self) -> Protection:
-        """What confines the workers; the first call starts what they need, and tries the sandbox out.
+    def start(self) -> ActiveSandbox:
+        """The sandbox of the workers; the first call starts their processes and tests the sandbox.
 
         Raises:
-            ProtectionError: they cannot be confined as asked.
+            SandboxError: they cannot be confined as asked.
         """
         with self._lock:
-            if self._protection is None:
-                self._protection = self._start()
-            return self._protection
+            if self._sandbox is None:
+                self._sandbox = self._start()
+            return self._sandbox
 
     @abstractmethod
-    def _start(self) -> Protection: ...
+    def _start(self) -> ActiveSandbox: ...
 
     @abstractmethod
     def observe(self, cells: Sequence[Cell], plan: ObservationPlan, limits: TimeLimits) -> Evidence:
-        """What ``grader.sandbox.observer.observe`` sees; GraderError where there is no worker."""
+        """Observe a notebook as `grader.sandbox.observer.observe` does; GraderError if there is no worker."""
 
     def cancel(self) -> None:
         """Give up what is under way; callers that wait for evidence get an error."""
@@ -96,9 +96,9 @@ class LocalExecutor(Executor):
     def prefetch(self) -> int:
         return 2 * self.max_workers
 
-    def _start(self) -> Protection:
+    def _start(self) -> ActiveSandbox:
         self._zygote = self._stack.enter_context(Zygote(**self._settings, started=self._started))
-        return self._zygote.protection
+        return self._zygote.sandbox
 
     def observe(self, cells: Sequence[Cell], plan: ObservationPlan, limits: TimeLimits) -> Evidence:
         self.start()
@@ -135,8 +135,8 @@ def torch_version(fingerprint: Sequence[str]) -> str | None:
     return next((version.partition("+")[0] for version in versions), None)
 
 
-#: What notebooks import besides torch: once, before the first fork, where a notebook imports it. matplotlib
-#: wants a folder it may write to, and pandas takes as long as torch.
+#: Packages that are imported before the first fork if a notebook imports them. matplotlib needs a writable
+#: folder, and pandas takes as long as torch.
 _PRELOADABLE = {
     "matplotlib": ("matplotlib.pyplot", "matplotlib.backends.backend_agg"),
     "pandas": ("pandas",),
@@ -148,7 +148,7 @@ _PRELOADABLE = {
     "scipy": ("scipy",),
 }
 _IMPORT = re.compile(rf"(?:import|from)[ \t]++({'|'.join(_PRELOADABLE)})\b")
-#: What torch imports at the first derivative in forward mode: half a second of the two that a request has.
+#: Imported by torch at the first forward-mode derivative, which takes half a second of the two of a request.
 _FORWARD_MODE = ("torch._decomp.decompositions_for_jvp", "torch.fx.experimental.symbolic_shapes")
 _USES_FORWARD_MODE = re.compile("jvp|jacfwd|hessian|linearize|forward_ad")
 
@@ -170,5 +170,5 @@ def modules_to_preload(texts: Iterable[str]) -> frozenset[str]:
 
 def modules_of_answers(course: Course, stems: Iterable[str]) -> frozenset[str]:
     """The same for the references and the known answers of some assignments."""
-    files = [course.root / path.format(stem) for stem in stems for path in (MASTER, ANSWERS)]
+    files = [course.root / path.format(stem) for stem in stems for path in (SOURCE, ANSWERS)]
     return modules_to_preload(file.read_text(encoding="utf-8") for file in files if file.is_file())

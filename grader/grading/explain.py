@@ -1,4 +1,4 @@
-"""What an appeal against a result needs, for the instructor: on one screen, or all that is stored."""
+"""The material for an appeal against a result: on one screen, or everything that is stored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from grader.contracts.blame import case_to_report
 from grader.contracts.cases import beside_each_other
 from grader.contracts.finding import FailedCheckError, diagnosis_and_hint
-from grader.contracts.observation import finding_without_facts
+from grader.contracts.observation import finding_without_observation
 from grader.course.author_file import lines_of, names_defined
 from grader.course.rubric import Rubric
 from grader.course.settings import Feedback
@@ -20,13 +20,13 @@ from grader.grading.regrade import Regrade
 from grader.notebooks.definitions import defines
 from grader.notebooks.files import NotebookError
 from grader.notebooks.reader import Cell, read_notebook
+from grader.reports.about_version import about_lateness_and_adjustments, about_others
 from grader.reports.document import Block, Check, Code, Heading, Paragraph, Row, Snippet, Table
-from grader.reports.facts import only_changes, side_by_side
 from grader.reports.feedback import about_check, diagnoses_of
+from grader.reports.observations import only_changes, side_by_side
 from grader.reports.own_code import LONGEST_CELL, own_code
-from grader.reports.standing import about_others, about_standing
 from grader.results.model import CheckResult, QuestionResult
-from grader.sandbox.evidence import Evidence, NoFacts, RequestRaised
+from grader.sandbox.evidence import Evidence, NotObserved, RequestRaised
 from grader.scores import counted_points, points_text
 from grader.text import did_you_mean, some
 
@@ -79,7 +79,9 @@ def _head(regrade: Regrade) -> Iterator[Block]:
     score = points_text(result.score, result.max_score)
     yield Heading(f"{_cut(result.student)}, {_cut(result.what)}: {score}, {result.status}")
     rows = [["graded", f"{provenance.graded_at}, grader {provenance.grader}, torch {provenance.torch}"]]
-    rows += [["version", sentence] for sentence in (*about_standing(result), *about_others(result))]
+    rows += [
+        ["version", sentence] for sentence in (*about_lateness_and_adjustments(result), *about_others(result))
+    ]
     if result.error:
         rows.append(["error", f"{result.error} Nothing was judged: each check failed for this reason."])
     elif result.unanswered:
@@ -102,7 +104,7 @@ def _title(question: QuestionResult, *, with_cell: bool = False) -> Iterator[Blo
 
 
 def _failures(regrade: Regrade, question: QuestionResult, most: int) -> Iterator[Block]:
-    """What failed of an answer, by diagnosis: its checks, itself, and the student's line that it quotes."""
+    """The failures of an answer: checks, diagnosis, and the student's line that the diagnosis quotes."""
     diagnoses = diagnoses_of(question.checks) if question.status == "answered" else []
     for diagnosis in diagnoses[:most]:
         check, more = diagnosis.check, len(diagnosis.same) + len(diagnosis.follows)
@@ -201,7 +203,7 @@ def _how_scored(question: QuestionResult) -> str:
 
 
 def _observed(regrade: Regrade, stored: CheckResult, shown: set[str]) -> Iterator[Block]:
-    """What a check was about, beside what was expected, and the check and its contract as they are now."""
+    """The observations of a check beside the expected ones, and the present check and contract."""
     rubric = regrade.rubric
     check = next((check for check in rubric.checks if check.id == stored.id), None) if rubric else None
     if check is None or rubric is None:
@@ -226,8 +228,8 @@ def _first_case(name: str, evidence: Evidence) -> Iterator[Block]:
     """The observations of the typical case, if it is not known what was expected."""
     about = f"Observations of {name} (what was expected is not known):"
     seen = evidence.outcome(name)
-    if isinstance(seen, NoFacts | RequestRaised):
-        yield Paragraph(f"{about} none: {finding_without_facts(seen).sentence}")
+    if isinstance(seen, NotObserved | RequestRaised):
+        yield Paragraph(f"{about} none: {finding_without_observation(seen).sentence}")
     else:
         yield Paragraph(f"{about} the typical case")
         typical = seen[0] if isinstance(seen, list) and seen else {}
@@ -255,7 +257,7 @@ def _failed_case(rubric: Rubric, name: str, evidence: Evidence, reference: Evide
     diagnosis, _ = diagnosis_and_hint(str(found[number]))
     yield Paragraph(f"{which}. {cases[number].name}: {diagnosis}")
     sides = beside_each_other({"expected": expected[number], "seen": seen[number]})
-    yield _lines(side_by_side("", {side: only_changes(fact) for side, fact in sides.items()}))
+    yield _lines(side_by_side("", {side: only_changes(seen) for side, seen in sides.items()}))
 
 
 def _lines(texts: Iterator[str]) -> Code:

@@ -6,7 +6,7 @@ so each flag says which name was found and why it is a reason to look.
 
 Searching is bounded for each notebook: `_MAX_PARSED` characters are parsed, `_MAX_SEARCHED` characters are
 searched, and each parsed node costs the same whatever surrounds it. An alias is resolved once, to the few
-facts that matter. Cells beyond these caps get a flag of their own, so padding hides nothing.
+names that matter. Cells beyond these caps get a flag of their own, so padding hides nothing.
 """
 
 from __future__ import annotations
@@ -273,11 +273,11 @@ def _named(source: str) -> _Names:
     return search.names()
 
 
-_remembered = lru_cache(maxsize=300)(_named)  # most cells of a class are the handed-out ones
+_remembered = lru_cache(maxsize=300)(_named)  # most cells of a class are released ones
 
 
 class _Aliases:
-    """The names that a notebook gives to modules, each resolved to the few facts that matter."""
+    """The names that a notebook gives to modules, each resolved to the few names that matter."""
 
     def __init__(self, aliases: Collection[tuple[str, str]]) -> None:
         self._own: dict[str, set[str]] = defaultdict(set)  # names of the table in the path itself
@@ -363,7 +363,7 @@ class _Search:
     _ignored: set[int] = field(default_factory=set)  # nodes, by their ids
 
     def names(self) -> _Names:
-        """What was collected."""
+        """The names that were found."""
         return _Names(frozenset(self._tokens), frozenset(self._rooted), frozenset(self._aliases))
 
     def read_text(self, text: str) -> None:

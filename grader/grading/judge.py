@@ -25,7 +25,7 @@ from grader.sandbox.evidence import Evidence, Failure
 #: A check: it takes a case of its contract, by the contract's name.
 CheckFunction = Callable[..., None]
 #: Gives the reference's evidence with how far observations of some questions move, by their ids.
-Measured = Callable[[Collection[str]], Evidence]
+Measure = Callable[[Collection[str]], Evidence]
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Verdict:
     """How a check ended.
 
     Attributes:
-        outcome: ``error`` where the check broke itself.
-        finding: what is told of it; None where it passed.
-        cause: where and why the check broke, for its author's eyes; None where it did not.
+        outcome: ``error`` if the check itself broke.
+        finding: the problem, for the student; None if the check passed.
+        cause: where and why the check itself broke, for its author only; otherwise None.
         case: the name of the case that a ``partly`` check fails.
     """
 
@@ -67,14 +67,15 @@ def judge(
     rubric: Rubric,
     evidence: Evidence,
     reference: Evidence,
-    measured: Measured | None = None,
+    measure: Measure | None = None,
 ) -> dict[str, Verdict]:
     """Run every check over a submission.
 
     Args:
         rubric: the checks; those of its file that it leaves out are not run.
-        measured: asked for the questions in which a failure depends on the reference's sensitivity.
-            Most do not: they stay the same whether the sensitivity is 0, or the largest possible.
+        measure: called with the questions in which a failure depends on the reference's sensitivity; it
+            returns the reference's evidence with that. Most failures are the same whether the sensitivity is
+            0 or the largest possible.
 
     Returns:
         The verdict of each check by its id.
@@ -84,14 +85,14 @@ def judge(
     """
     verdict = _judging(rubric, evidence, reference)
     verdicts = {check.id: verdict(check) for check in rubric.checks}
-    if measured is None:
+    if measure is None:
         return verdicts
     failed = [check for check in rubric.checks if verdicts[check.id] != PASSED]
     contracts = {check.contract for check in failed}
     if_perturbed = _judging(rubric, evidence, reference.most_sensitive(contracts))
     doubtful = [check for check in failed if verdicts[check.id] != if_perturbed(check)]
     if doubtful:
-        verdict = _judging(rubric, evidence, measured({check.question for check in doubtful}))
+        verdict = _judging(rubric, evidence, measure({check.question for check in doubtful}))
     return verdicts | {check.id: verdict(check) for check in doubtful}
 
 
@@ -217,7 +218,7 @@ def _error_of(check: CheckFunction, arguments: Mapping[str, object]) -> BaseExce
 
 
 class FailedCheck(NamedTuple):
-    """What a check raised.
+    """An error that a check raised.
 
     Attributes:
         error: an AssertionError, unless the check is broken.
@@ -239,7 +240,7 @@ class FailedCheck(NamedTuple):
 def failures_by_case(
     check: Check, function: CheckFunction, cases: Mapping[int, Case]
 ) -> dict[int, BaseException]:
-    """What a check raises in the cases that it is about, by their numbers as they were given.
+    """The errors of a check in its cases, by the numbers of the cases.
 
     Raises:
         CourseError: it cannot be judged on the reference, or it says nothing about a typical case.
@@ -306,7 +307,7 @@ def _verdict(
 
 
 def _finding(check: Check, failure: FailedCheck, folder: Path) -> Finding:
-    """What a failed check found, with its hint, and what is alike in the findings of others."""
+    """The finding of a failed check, with its hint, and the group of similar findings."""
     error, beginning = failure.error, failure.beginning
     found = error.finding if isinstance(error, FailedCheckError) else wrong(str(error)).finding
     group = f"{beginning} {found.group}".strip()
@@ -329,10 +330,10 @@ def _finding(check: Check, failure: FailedCheck, folder: Path) -> Finding:
 def _explained(
     finding: Finding, check: Check, function: str, evidence: Evidence, reference: Evidence
 ) -> Finding:
-    """The same finding, with its cause where other evidence tells it.
+    """The same finding, with its cause if other evidence shows it.
 
-    A function that is not there is missing because its cell stopped, if a cell did; and a None that the
-    function returned is the trouble where the reference returns a value.
+    A function is missing because its cell stopped, if a cell did. A None that the function returned is the
+    problem if the reference returns a value.
     """
     if finding.failure is Failure.NOT_REACHED:
         errors = [cell.raised for cell in evidence.cells if cell.raised is not None]

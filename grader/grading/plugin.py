@@ -17,14 +17,14 @@ import pytest
 from grader.contracts.cases import Case, ContractObservation
 from grader.contracts.check import MARKERS, cases_of
 from grader.contracts.finding import FailedCheckError
-from grader.course.cause import available_facts
+from grader.course.cause import available_observations
 from grader.course.contract import contracts_defined
 from grader.course.course import Course, observe_reference
 from grader.errors import CourseError, GraderError
 from grader.grading.broken_reference import broken_contracts
 from grader.grading.executor import modules_to_preload
 from grader.notebooks.reader import Cell, cells_of, read_notebook
-from grader.sandbox.evidence import UNANSWERED, Evidence, NoFacts
+from grader.sandbox.evidence import UNANSWERED, Evidence, NotObserved
 from grader.sandbox.observer import observe
 from grader.sandbox.zygote import Zygote
 
@@ -33,7 +33,7 @@ _SEED = 0  # a check run by hand is run again and again by its author: the same 
 
 @dataclass
 class LiveSubject:
-    """A notebook, or the reference, observed when a check first needs its facts."""
+    """A notebook, or the reference, observed when a check first needs an observation of it."""
 
     id: str
     cells: Sequence[Cell]
@@ -63,7 +63,7 @@ class LiveSubject:
         status = self._evidence.names.get(function, "missing")
         seen = self._evidence.outcome(contract)
         if status != "answered":
-            seen = NoFacts(UNANSWERED[status].format(name=function))
+            seen = NotObserved(UNANSWERED[status].format(name=function))
         return rubric.contracts[contract].observation(seen, expected.outcome(contract))
 
     @cached_property
@@ -108,7 +108,7 @@ class LiveSubjects:
 
     @cached_property
     def zygote(self) -> Zygote:
-        """The zygote, started when a check first needs facts."""
+        """The zygote, started when a check first needs an observation."""
         preload = modules_to_preload(
             cell.source for _, notebook in self._notebooks for cell in notebook.cells
         )
@@ -171,15 +171,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Add to a broken check the facts there are."""
+    """Add the available observations to the error of a broken check."""
     try:
         return (yield)
     except AssertionError:
         raise
     except Exception as error:
-        facts = available_facts(error, pyfuncitem.path.parent)
-        if facts:
-            error.add_note(facts)
+        available = available_observations(error, pyfuncitem.path.parent)
+        if available:
+            error.add_note(available)
         raise
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from grader.contracts.cases import NOT_RECORDED, Case, NotApplicable
 from grader.course.snippet import EARLIER, RESULT, CaseText
 from grader.grading.judge import CheckFunction
-from grader.sandbox.facts import Tensor
+from grader.sandbox.values import Tensor
 
 _DEEPEST, _MOST_ENTRIES = 3, 8  # of a result: entries of entries, and how many of them
 _PATH = re.compile(

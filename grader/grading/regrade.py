@@ -13,7 +13,7 @@ from grader.grading.executor import environment_fingerprint, torch_version
 from grader.grading.judge import judge
 from grader.grading.scoring import PartialCredit, graded
 from grader.grading.submission import Submission
-from grader.people.standing import Standing, with_standing
+from grader.people.lateness_and_adjustments import LatenessAndAdjustments, with_lateness_and_adjustments
 from grader.people.students import student_called
 from grader.results.changes import Score, changed_checks
 from grader.results.model import Result
@@ -75,39 +75,40 @@ def regrade(course: Course, results: Path, name: str, stem: str) -> Regrade:
     if stored is None:
         return replace(found, remarks=[_NO_EVIDENCE])
     head, evidence = stored
-    expected, on_stubs = (
+    expected, of_starter_code = (
         store.expected(kind, result.assignment, head.seed) for kind in ("reference", "stubs")
     )
-    reference, stubs = expected and expected[1], on_stubs and on_stubs[1]
+    reference = expected and expected[1]
+    starter_code = of_starter_code and of_starter_code[1]
     remarks = list(_changed(course, result))
     found = replace(found, evidence=evidence, reference=reference, seed=head.seed, remarks=remarks)
     if reference is None:
         return replace(found, remarks=[*remarks, _NO_REFERENCE])
     try:
-        return _judged_now(found, course, evidence, reference, stubs)
+        return _judged_now(found, course, evidence, reference, starter_code)
     except CourseError as error:  # the contracts of now have other cases
         return replace(found, remarks=[*remarks, f"{_OTHER_CASES} {error}"])
 
 
 def _judged_now(
-    found: Regrade, course: Course, evidence: Evidence, reference: Evidence, stubs: Evidence | None
+    found: Regrade, course: Course, evidence: Evidence, reference: Evidence, starter_code: Evidence | None
 ) -> Regrade:
     result, rubric, provenance = found.result, course.rubric(found.result.name), found.result.provenance
     verdicts = judge(rubric, evidence, reference)
-    on_stubs = judge(rubric, stubs, reference) if stubs else {}
-    credit = PartialCredit(course.settings.partial_credit, on_stubs)
+    passed_before = judge(rubric, starter_code, reference) if starter_code else {}
+    credit = PartialCredit(course.settings.partial_credit, passed_before)
     place = Path(result.notebook), result.notebook, provenance.notebook_sha256
     submission = Submission(result.student, result.assignment, result.name, *place)
     now = graded(submission, rubric, evidence, verdicts, provenance, credit)
-    now = with_standing(now, Standing.of(result))
-    if stubs is None and now.score != result.score:
-        found = replace(found, remarks=[*found.remarks, _NO_STUBS])
+    now = with_lateness_and_adjustments(now, LatenessAndAdjustments.of(result))
+    if starter_code is None and now.score != result.score:
+        found = replace(found, remarks=[*found.remarks, _NO_STARTER_CODE])
     causes = {check: str(verdict.cause) for check, verdict in verdicts.items() if verdict.cause}
     return replace(found, now=now, causes=causes, differences=tuple(_differences(result, now)))
 
 
 def _changed(course: Course, result: Result) -> Iterator[str]:
-    """What is known to have changed since a result was graded."""
+    """Known changes since a result was graded."""
     provenance = result.provenance
     if provenance.checks_sha256 != course.fingerprint(result.name):
         yield "The checks, the course or the grader's code have changed since this was graded."
@@ -119,7 +120,7 @@ def _changed(course: Course, result: Result) -> Iterator[str]:
 
 _NO_EVIDENCE = "What was observed of this notebook is not stored any more, so nothing can be judged again."
 _NO_REFERENCE = "The expected observations are no longer stored, so the result cannot be judged again."
-_NO_STUBS = (
+_NO_STARTER_CODE = (
     "No check had failed then, so the starter code was not observed: the new score also counts checks that"
     " the starter code passes."
 )

@@ -1,7 +1,7 @@
-"""What a run has to do, found by comparing what was handed in with what runs before have stored.
+"""Plans the work of a run by comparing the submissions with the results of earlier runs.
 
-Evidence is known by a fingerprint of all that decides about it: a notebook, its assignment's contracts, the
-seed of the inputs, the limits, the packages and what confines the worker. While they are the same, the same
+Evidence is stored with a fingerprint of everything that it depends on: the notebook, its assignment's
+contracts, the seed of the inputs, the limits, the packages and the sandbox. While that is the same, the same
 would be observed.
 """
 
@@ -21,14 +21,14 @@ from grader.course.rubric import Rubric
 from grader.errors import GraderError
 from grader.grading.submission import Submission
 from grader.notebooks.files import RELEASE_MANIFEST
-from grader.people.standing import Standing
+from grader.people.lateness_and_adjustments import LatenessAndAdjustments
 from grader.people.students import Students
 from grader.people.term import Term
 from grader.results.model import Provenance, Result
 from grader.results.store import Head, ResultsStore, Run
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.plan import TimeLimits
-from grader.sandbox.zygote import Protection
+from grader.sandbox.zygote import ActiveSandbox
 from grader.scores import total
 from grader.text import terminal_text
 from grader.version import __version__
@@ -121,7 +121,7 @@ def select(
 
 @dataclass(eq=False)
 class RunPlan:
-    """What a run grades, by which checks and with what seed; and what is current of the runs before.
+    """The submissions, checks and seed of a run, and the results of earlier runs that are current.
 
     Attributes:
         before: what ``run.json`` says of the run before.
@@ -159,17 +159,17 @@ class RunPlan:
         return head if head is not None and self._is_current(submission, head) else None
 
     def evidence(self, submission: Submission) -> tuple[Head, Evidence] | None:
-        """A submission's stored evidence, with its head; None where something else would be observed now."""
+        """A submission's stored evidence, with its head; None if it is outdated."""
         stored = self.store.evidence(*submission.key)
         return stored if stored is not None and self._is_current(submission, stored[0]) else None
 
-    def new_head(self, submission: Submission, sandbox: Protection) -> Head:
-        """The head of what is observed of a submission now, on the inputs of this run."""
+    def new_head(self, submission: Submission, sandbox: ActiveSandbox) -> Head:
+        """The head of evidence that is observed now, on the inputs of this run."""
         fingerprint = self._fingerprint(submission, self.seed)
         return Head(fingerprint, self.seed, sandbox.name, sandbox.torch)
 
     def reference_fingerprint(self, stem: str, seed: int) -> str:
-        """A hash of what decides about the evidence of the reference and the starter code."""
+        """A hash of everything that the evidence of the reference and the starter code depends on."""
         return self._asked(stem, seed, True)
 
     def provenance(self, submission: Submission, head: Head | None) -> Provenance:
@@ -178,16 +178,16 @@ class RunPlan:
         inside = (head.torch, head.protection) if head else (None, None)
         return Provenance(submission.sha256, checks, __version__, *inside)
 
-    def standing(self, submission: Submission) -> Standing:
-        """What the instructor's files say of a submission."""
+    def lateness_and_adjustments(self, submission: Submission) -> LatenessAndAdjustments:
+        """The lateness and adjustments of a submission, from the instructor's files."""
         stem = submission.assignment
         if stem is None:
-            return Standing()
+            return LatenessAndAdjustments()
         max_score = total(self.course.points(stem).values())
-        return self.term.standing(submission.student, stem, max_score, submission.submitted)
+        return self.term.lateness_and_adjustments(submission.student, stem, max_score, submission.submitted)
 
     def record(self, submissions: Path) -> Run:
-        """What ``run.json`` says while the run goes on."""
+        """The content of ``run.json`` while the run is in progress."""
         return Run(
             seed=self.seed,
             forced=self.is_forced,
@@ -208,7 +208,7 @@ class RunPlan:
             and all(getattr(result, name) == getattr(submission, name) for name in _OF_VERSIONS)
             and result.notebook == submission.relative
             and (submission.error is None or result.error == submission.error)
-            and Standing.of(result) == self.standing(submission)
+            and LatenessAndAdjustments.of(result) == self.lateness_and_adjustments(submission)
             and self.store.has_feedback(*submission.key)
         )
 

@@ -1,4 +1,4 @@
-"""What a run reports: how far it is while it goes on, and its outcome at the end."""
+"""The reports of a run: its progress, and its outcome at the end."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from grader.results.changes import Change
-from grader.results.model import Absence, Result
+from grader.results.model import MissingSubmission, Result
 
-GRADING = "grading"  # what a run does once references are observed
+GRADING = "grading"  # after references are observed
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class RunSummary:
     """
 
     results: list[Result]
-    absent: list[Absence]
+    missing: list[MissingSubmission]
     fresh: int
     without_notebook: list[str]
     notes: list[str] = field(default_factory=list)

@@ -12,7 +12,7 @@ from grader.course.rubric import Rubric
 from grader.grading.flags import flags_of
 from grader.grading.judge import Verdict
 from grader.grading.submission import Submission
-from grader.results.model import CheckResult, Flag, Provenance, QuestionResult, Result, kept_cells
+from grader.results.model import CheckResult, Flag, Provenance, QuestionResult, Result, first_failed_cells
 from grader.sandbox.decoding import Status
 from grader.sandbox.evidence import UNANSWERED, UNJUDGED, Evidence, FailedCell
 from grader.scores import total
@@ -21,7 +21,7 @@ from grader.text import capital
 
 @dataclass(frozen=True)
 class PartialCredit:
-    """What a question earns while one of its checks does not pass.
+    """The rule for the points of a question if one of its checks does not pass.
 
     Attributes:
         part: the part of the points, 0 to 1, of each check that holds for typical inputs.
@@ -50,7 +50,7 @@ def earned_by_check(
 
 
 def earned(checks: Sequence[Check], verdicts: Mapping[str, Verdict], credit: PartialCredit) -> float:
-    """What a question earns."""
+    """The points of a question."""
     return total(earned_by_check(checks, verdicts, credit))
 
 
@@ -71,7 +71,7 @@ def is_passed(check: Check, verdicts: Mapping[str, Verdict]) -> bool:
     return verdict is not None and verdict.outcome == "passed"
 
 
-#: What a result keeps.
+#: The fields of a finding that a result stores.
 _OF_FINDING = ("message", "hint", "failure", "kind", "group", "stopped", "place", "is_example")
 _UNJUDGED = Verdict("failed", Finding("broken", UNJUDGED))
 
@@ -127,7 +127,7 @@ def _result(  # noqa: PLR0913, PLR0917 - as above
     provenance: Provenance,
     evidence: Evidence | None,
 ) -> Result:
-    questions = tuple(question for question in asked if not question.is_end_task)
+    questions = tuple(question for question in asked if not question.is_bonus_task)
     return Result(
         submission.name,
         submission.student,
@@ -141,8 +141,8 @@ def _result(  # noqa: PLR0913, PLR0917 - as above
         tuple(flags),
         questions,
         provenance,
-        next((question for question in asked if question.is_end_task), None),
-        *kept_cells([FailedCell.of(cell) for cell in evidence.cells] if evidence else []),
+        next((question for question in asked if question.is_bonus_task), None),
+        *first_failed_cells([FailedCell.of(cell) for cell in evidence.cells] if evidence else []),
         ignored=submission.ignored,
         with_answers=submission.with_answers,
         copy=submission.copy,
@@ -159,7 +159,7 @@ def _question(
     results = []
     shares = (
         [check.points * is_passed(check, verdicts) for check in checks]  # a bonus task counts its checks
-        if question.is_end_task
+        if question.is_bonus_task
         else earned_by_check(checks, verdicts, credit)
     )
     for check, points in zip(checks, shares, strict=True):
@@ -168,8 +168,7 @@ def _question(
             check.id, check.title, verdict.outcome, points, check.points, None, None, verdict.case
         )
         if found := verdict.finding:
-            told = {name: getattr(found, name) for name in _OF_FINDING}
-            result = replace(result, **told)
+            result = replace(result, **{name: getattr(found, name) for name in _OF_FINDING})
         results.append(result)
     return QuestionResult(
         question.id,

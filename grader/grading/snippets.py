@@ -27,8 +27,8 @@ from grader.grading.probes import Probe, fails, probes_of
 from grader.reports.feedback import diagnoses_of
 from grader.results.model import QuestionResult, Result
 from grader.sandbox.evidence import Evidence, RequestOutcome
-from grader.sandbox.facts import Raised
 from grader.sandbox.plan import ObservationPlan, Request
+from grader.sandbox.values import Raised
 from grader.text import printable
 
 #: Observes a notebook: the student's, or the reference.
@@ -124,7 +124,7 @@ class SnippetFinder:
         return texts
 
     def _of_reference(self, programs: Sequence[_Program]) -> dict[str, RequestOutcome]:
-        """What programs show of the reference, by their source; many students make the same mistake."""
+        """The output of programs with the reference, by source; many students make the same mistake."""
         unknown = [one for one in programs if one.request.source not in self._expected]
         if len(self._expected) > _MOST_STORED:
             unknown, self._expected = [*programs], {}
@@ -189,7 +189,7 @@ def snippets_of(before: Result, result: Result) -> dict[str, str]:
 
 
 class _Program:
-    """What a worker runs about a question: a function for each candidate."""
+    """The code that a worker runs for a question: a function for each candidate."""
 
     def __init__(self, function: str, first: str, candidates: Sequence[Candidate]) -> None:
         self.candidates, self.function, self.first = candidates, function, first
@@ -219,7 +219,7 @@ class _Program:
 
 
 def _comment(candidate: Candidate, seen: Any, expected: Any) -> str | None:
-    """What follows the line that shows the fault; None if it does not show."""
+    """The comment behind the line that shows the fault; None if it does not show."""
     kind = candidate.probe.kind
     if isinstance(expected, Raised):
         if kind != "error" or isinstance(seen, Raised):

@@ -86,7 +86,7 @@ _MOST_NAMED = 20  # notebooks of no known assignment, of one student
 
 
 class Content(IntEnum):
-    """What a notebook holds, as far as it decides which version counts."""
+    """The content of a notebook that decides which version counts."""
 
     STARTER_CODE = 0
     UNREADABLE = 1
@@ -244,7 +244,7 @@ def _best(versions: Sequence[Version], in_time: Callable[[Submission], bool]) ->
 
 
 def _name_students(names: Iterable[str]) -> dict[str, str]:
-    """Each name with a safe name that no other has; a name that is safe already stays as it is."""
+    """A distinct safe name for each name; a name that is already safe is unchanged."""
     safe: dict[str, str] = {}
     taken: set[str] = set()
     for name in sorted(set(names), key=lambda name: (file_name(name) != name, name)):

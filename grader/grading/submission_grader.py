@@ -17,7 +17,7 @@ from grader.grading.run_plan import Results, RunPlan
 from grader.grading.scoring import PartialCredit, failed, graded
 from grader.grading.snippets import SnippetFinder, snippets_of, with_snippets
 from grader.grading.submission import Submission
-from grader.people.standing import with_standing
+from grader.people.lateness_and_adjustments import with_lateness_and_adjustments
 from grader.reports.feedback import Pictures, write_feedback
 from grader.reports.own_code import OwnCode, own_code
 from grader.results.changes import Change, add_change, replaced
@@ -64,7 +64,7 @@ class SubmissionGrader:
             result = failed(submission, submission.error or "", provenance, rubric)
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         result = replace(result, provenance=replace(result.provenance, graded_at=now))
-        result = with_standing(result, self._plan.standing(submission))
+        result = with_lateness_and_adjustments(result, self._plan.lateness_and_adjustments(submission))
         before = self.results.get(submission.key)
         if before is not None:
             self.replaced += 1
@@ -93,7 +93,7 @@ class SubmissionGrader:
             result = with_snippets(result, self._snippets(observed, verdicts))
         else:  # to judge again runs nobody's code
             result = with_snippets(result, snippets_of(before, result))
-        starter_code = {question.function: question.stub for question in rubric.questions}
+        starter_code = {question.function: question.starter_code for question in rubric.questions}
         return with_digests(result, observed.cells, starter_code)
 
     def _snippets(self, observed: Observed, verdicts: Mapping[str, Verdict]) -> dict[str, str]:
@@ -115,7 +115,7 @@ class SubmissionGrader:
         return SnippetFinder(self._plan.rubrics[stem], reference, again)
 
     def _credit_of(self, stem: str, seed: int) -> PartialCredit:
-        verdicts = self._verdicts(stem, seed, self._observer.stubs(stem, seed))
+        verdicts = self._verdicts(stem, seed, self._observer.starter_code(stem, seed))
         return PartialCredit(self._settings.partial_credit, verdicts)
 
     def _verdicts(self, stem: str, seed: int, evidence: Evidence) -> dict[str, Verdict]:

@@ -1,4 +1,4 @@
-"""What a terminal or a log shows of a run: its progress, then the class and what to do next.
+"""The output of a run on a terminal or in a log: its progress, then the class and what to do next.
 
 The class has a row for each submission or, if it is large, a summary.
 """
@@ -107,7 +107,7 @@ def _write(line: str) -> None:
 def print_class(run: RunSummary, out: Path) -> None:
     """Print the class as a table, then what was graded, what to review, the files and what to do next."""
     console = Console(emoji=False)
-    if len(run.results) + len(run.absent) > _MAX_ROWS:
+    if len(run.results) + len(run.missing) > _MAX_ROWS:
         _print_summary(console, run)
     else:
         _print_rows(console, run)
@@ -116,7 +116,7 @@ def print_class(run: RunSummary, out: Path) -> None:
     graded = f"{len(run.results) - errors} of {_submissions(len(run.results))}"
     _print_line(console, "Graded", f"{graded}, {errors} in error" if errors else graded)
     _print_line(console, "This run", _what_is_new(run))
-    if missing := sum(not absence.excuse for absence in run.absent):
+    if missing := sum(not row.excuse for row in run.missing):
         _print_line(console, "Missing", _submissions(missing))
     sandbox = sandbox_of(run.results)
     if sandbox == "none":
@@ -163,7 +163,7 @@ def _print_rows(console: Console, run: RunSummary) -> None:
         status = "excused" if result.excuse else status
         score = "" if result.excuse else points_text(result.score, result.max_score)
         table.add_row(_plain(result.student), _plain(result.what), score, status, _remark(result))
-    for row in run.absent:
+    for row in run.missing:
         score = "" if row.excuse else points_text(0, row.max_score)
         status = "excused" if row.excuse else "[yellow]missing[/]"
         table.add_row(_plain(row.student), row.assignment, score, status, "")
@@ -174,7 +174,7 @@ def _print_summary(console: Console, run: RunSummary) -> None:
     """Print a row for each assignment, then the submissions that need review."""
     figures = ("submissions", "mean", "in error", "flagged", "missing")
     table = _table("assignment", **dict.fromkeys(figures, "right"))
-    missing = Counter(row.assignment for row in run.absent if not row.excuse)
+    missing = Counter(row.assignment for row in run.missing if not row.excuse)
     for summary in summarise(run.results):
         mean = "" if summary.mean is None else f"{summary.mean:.1f} of {format_points(summary.max_score)}"
         counts = map(str, (summary.errors, summary.flagged, missing[summary.stem]))
@@ -215,7 +215,7 @@ def _table(*left: str, **columns: str) -> Table:
 
 
 def _remark(result: Result) -> str:
-    """What an instructor should know at a glance; the report says why a submission needs review."""
+    """Remarks for the instructor; the report says why a submission needs review."""
     if result.error:
         return escape(terminal_text(result.error))
     remarks = [f"not answered: {', '.join(result.unanswered)}"] if result.unanswered else []

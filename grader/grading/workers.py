@@ -20,7 +20,7 @@ def worker_settings(
     assignments = [course.assignment(stem) for stem in stems]
     return {
         "released_cells": tuple(cell for assignment in assignments for cell in assignment.released_cells),
-        "stubs": tuple(q.stub for assignment in assignments for q in assignment.questions),
+        "starter_code": tuple(q.starter_code for assignment in assignments for q in assignment.questions),
         "preload": tuple(sorted({module for submission in submissions for module in submission.preload})),
         "sandbox": sandbox,
         "cpu_seconds": int(limits.notebook) + 60,

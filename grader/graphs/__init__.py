@@ -11,6 +11,6 @@
   notebook that it does not trust, and keeps an ``<img>`` whose source is data.
 * **From 81 lines on, lines are straight.** Leading them around boxes took 90 ms for the densest graph that is
   allowed; straight lines take 15 ms.
-* **Only a student's own ``xray`` draws large graphs.** What a worker tells is bounded by its answer. At home
-  up to 5,000 nodes are read, and ``fold.py`` makes of them what can be looked at.
+* **Only a student's own ``xray`` draws large graphs.** A worker's answer has a bounded size. At home, up to
+  5,000 nodes are read, and ``fold.py`` folds them into a readable picture.
 """

@@ -88,11 +88,11 @@ def _folded(graph: Graph, modules: Modules, holders: Sequence[int]) -> Graph:
     """The graph with its operations and parameters in the boxes of modules, by each module's holder."""
     objects = [index if tensor.same is None else tensor.same for index, tensor in enumerate(graph.tensors)]
     pairs = [*zip(objects, modules.owners, strict=True)]
-    named_alone = {first for first, owner in pairs if owner is None}
+    named_directly = {first for first, owner in pairs if owner is None}
     of_tensor = {
         first: holders[owner]
         for first, owner in reversed(pairs)
-        if owner is not None and first not in named_alone
+        if owner is not None and first not in named_directly
     }
     of_node = _modules_of_nodes(graph, of_tensor, modules.order)
     members: dict[int, list[int]] = defaultdict(list)  # by module, the nodes in its box
@@ -192,7 +192,7 @@ def _renumbered(
     def node_of(new: int, node: Node) -> Node:
         after = dict.fromkeys(at(index, place) for index in node.after)
         if isinstance(node, Folded):
-            after.pop(new, None)  # what is within the box
+            after.pop(new, None)  # edges within the box
         saved = dict.fromkeys(replace(saved, partner=at(saved.partner, number)) for saved in node.saved)
         return replace(node, after=tuple(after), named=at(node.named, number), saved=tuple(saved))
 

@@ -1,6 +1,6 @@
-"""An autograd graph behind named tensors, as far as it is shown; read strictly from a worker's facts.
+"""An autograd graph behind named tensors, as far as it is shown, decoded strictly from an observation.
 
-``grader/runtime/graph.py`` describes the form of these facts. The names in them are a student's.
+``grader/runtime/graph.py`` documents its form. The names in it are a student's.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Sizes = Annotated[str, Meta(pattern=r"^(scalar|[0-9]{1,19}(x[0-9]{1,19}){0,7})\
 class Saved(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A saved tensor of an operation."""
 
-    name: str  # what the operation calls it, such as ``self``
+    name: str  # the operation's name for it, such as ``self``
     state: Literal["current", "freed", "stale", "detached", "packed", "unreadable"]
     then: _Number | None  # its version counter when it was saved, where that is known
     now: _Number | None  # its version counter now
@@ -132,9 +132,9 @@ class Graph(Struct, frozen=True, forbid_unknown_fields=True):
         return any(index is not None and self.tensors[index] is end for index in named)
 
 
-def read_graph(fact: Any) -> Graph | None:
-    """The graph that a fact describes; None where it is anything else, or of another form or size."""
-    graph = read_large_graph(fact)
+def read_graph(observation: Any) -> Graph | None:
+    """The graph that an observation describes; None if it has another form or size."""
+    graph = read_large_graph(observation)
     if graph is None or len(graph.tensors) > MAX_TENSORS or len(graph.nodes) > MAX_NODES:
         return None
     if any(len(node.after) > MAX_NEXT or len(node.saved) > MAX_SAVED for node in graph.nodes):
@@ -142,10 +142,10 @@ def read_graph(fact: Any) -> Graph | None:
     return graph
 
 
-def read_large_graph(fact: Any) -> Graph | None:
-    """The same for a graph of any size, of a process that is trusted."""
+def read_large_graph(observation: Any) -> Graph | None:
+    """The same for a graph of any size, from a trusted process."""
     try:
-        graph = convert(fact, Graph)
+        graph = convert(observation, Graph)
     except ValueError:
         return None
     nodes, tensors = graph.nodes, graph.tensors

@@ -47,8 +47,8 @@ _OF_PYTHON = re.compile(r"Backward$")  # torch numbers its own nodes: MulBackwar
 class Picture:
     """An autograd graph, drawn."""
 
-    caption: str  # what its author says it shows
-    summary: str  # what it shows, in a sentence
+    caption: str  # the author's description
+    summary: str  # its content in a sentence
     svg: str  # an ``<svg>`` element, safe to put into a page as it is, on light and dark paper
     mermaid: str  # the text inside a ``mermaid`` fence
     reference: Picture | None = None  # the reference's, where its author allows to show it and it differs
@@ -181,7 +181,7 @@ def _counted(graph: Graph) -> str:
 
 
 def _freed(graph: Graph, nodes: list[Node]) -> str | None:
-    """What is freed; the worker's own count goes beyond what is shown."""
+    """A clause about freed nodes; the worker's own count includes nodes that are not shown."""
     number = max(sum(node.is_freed for node in nodes), graph.freed)
     if not number:
         return None
@@ -216,7 +216,7 @@ def _unseen(graph: Graph) -> str | None:
 
 
 def _reached(graph: Graph, nodes: list[Node]) -> str:
-    """Where a backward would arrive, and at which named leaves it would not."""
+    """A clause about the leaves that a backward would reach, and the named leaves that it would not."""
     leaves = [node for node in nodes if node.leaf is not None]
     named = [node.named for node in leaves if node.named is not None]
     sentence = "backward would work" if leaves or graph.more else "backward would arrive at no leaf"

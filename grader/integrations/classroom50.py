@@ -1,4 +1,4 @@
-"""What Classroom 50 takes: names of assignments that fit its pattern, and points that are whole numbers."""
+"""Names of assignments that fit Classroom 50's pattern, and points as whole numbers."""
 
 from __future__ import annotations
 

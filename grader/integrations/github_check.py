@@ -16,7 +16,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from grader.course.assignment import END_TASK
+from grader.course.assignment import BONUS_TASK
 from grader.errors import GraderError
 from grader.integrations.export.github import (
     CheckScore,
@@ -50,7 +50,7 @@ _PUBLIC = "These checks test one example each. Your grade comes from hidden chec
 
 @dataclass(frozen=True)
 class _Checked:
-    """What became of a notebook."""
+    """The outcome of a notebook."""
 
     stem: str
     title: str
@@ -74,7 +74,7 @@ class _Checked:
 
     @property
     def lines(self) -> list[str]:
-        """What a terminal would show of it."""
+        """The report that a terminal would show."""
         if isinstance(self.found, GraderError):
             return [terminal_line(str(self.found))]
         shown = Console(
@@ -145,18 +145,18 @@ def _checked(path: str, question: str | None, seconds: float, pool: RunnerPool) 
 def _unchecked(
     path: str, question: str | None, known: StudentNotebook | None, error: GraderError
 ) -> _Checked:
-    """What is reported of a notebook that cannot be checked: red, with the reason.
+    """The report on a notebook that cannot be checked: every question is red, with the reason.
 
     Args:
-        known: says which questions were released; None where nothing does.
+        known: the released notebook; None if it was not found.
     """
-    told = terminal_text(str(error))
+    message = terminal_text(str(error))
     if known is None:
-        scores = [QuestionScore(question, "", 0.0, 0.0, "error", told)] if question else []
+        scores = [QuestionScore(question, "", 0.0, 0.0, "error", message)] if question else []
         return _Checked(Path(path).stem, Path(path).stem, error, scores)
     asked = [known.question(question)] if question else known.questions
     scores = [
-        QuestionScore(each.id, terminal_text(each.title), 0.0, each.points, "error", told)
+        QuestionScore(each.id, terminal_text(each.title), 0.0, each.points, "error", message)
         for each in asked
         if question or _has_points(each)
     ]
@@ -186,37 +186,38 @@ def _opened(path: str, released: StudentNotebook | None) -> StudentNotebook:
 
 
 def _places(notebooks: Sequence[Path], name: str) -> str:
-    """Where notebooks are: ``in work/``, or the path where a notebook has another name than it should."""
+    """The places of notebooks: ``in work/``, or the path of a notebook with another name than expected."""
     places = [f"in {each.parent}/" if each.name == name else str(each) for each in notebooks]
     return " or ".join(terminal_text(place) for place in some(places, _MOST_PLACES))
 
 
 def _has_points(question: Question) -> bool:
-    return question.check is not None and question.id != END_TASK
+    return question.check is not None and question.id != BONUS_TASK
 
 
 def _score(report: NotebookReport, answer: QuestionReport) -> QuestionScore:
-    """The points of a public check, all of them or none, and what the student is told.
+    """The points of a public check, all of them or none, and its message for the student.
 
-    The format knows no question that is not begun: with `pass` it would earn its points, so it is a `fail`.
+    The format has no status for a question that was not started. `pass` would earn its points, so it is a
+    `fail`.
     """
-    question, told = answer.question, []
+    question, lines = answer.question, []
     passes = answer.status in ("passes", "unchecked")
     if answer.status in _REMARKS:
-        told.append(_REMARKS[answer.status].format(name=question.function))
+        lines.append(_REMARKS[answer.status].format(name=question.function))
     for title, failure in answer.tests:
         if failure is not None:
-            told += [f"Not yet: {terminal_text(title)}", *failure_lines(failure)]
+            lines += [f"Not yet: {terminal_text(title)}", *failure_lines(failure)]
     for cell, failure in report.cells:
         said = terminal_line(" ".join(failure.text.split()))
-        told.append(f"C{report.cell_name(cell)[1:]} failed: {said}")
+        lines.append(f"C{report.cell_name(cell)[1:]} failed: {said}")
     return QuestionScore(
         question.id,
         terminal_text(question.title),
         answer.points,
         question.points,
         "pass" if passes else "fail",
-        ("\n".join(told) or None) if not passes else None,
+        ("\n".join(lines) or None) if not passes else None,
         round(answer.seconds, 3),
         tuple(_check_scores(answer)),
     )

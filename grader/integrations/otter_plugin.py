@@ -34,7 +34,7 @@ _EMPTY: dict[str, Any] = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "c
 
 
 def set_aside(autograder: str) -> None:
-    """Move what was handed in out of ``submission/``, and leave an empty notebook for Otter."""
+    """Move the submission out of ``submission/``, and leave an empty notebook for Otter."""
     root = Path(autograder)
     if (root / _HANDED_IN).exists():
         raise GraderError(f"{root / _HANDED_IN} exists already: grade in a fresh container")
@@ -70,7 +70,7 @@ class SandboxedGrader(AbstractOtterPlugin):  # type: ignore[misc]
                 Path(entry.path).unlink()
 
     def before_execution(self, submission: Any) -> Any:  # noqa: ARG002 - which is the point
-        """An empty notebook, whatever was handed in."""
+        """An empty notebook instead of the submission."""
         return nbformat.from_dict(_EMPTY)  # type: ignore[no-untyped-call]
 
     def after_grading(self, results: GradingResults) -> None:
@@ -82,7 +82,7 @@ class SandboxedGrader(AbstractOtterPlugin):  # type: ignore[misc]
         notebook = Path(self.submission_path)
         root = notebook.parent.parent
         course = _course_in(root / "source" / "course")
-        # Where Otter was started by our script, the folder of all that was handed in.
+        # If our script started Otter, the folder of all submitted files.
         handed_in = root / _HANDED_IN if (root / _HANDED_IN).is_dir() else notebook
         with tempfile.TemporaryDirectory() as temporary, chdir(course.root):
             result = _graded(course, self.plugin_config["stem"], handed_in, Path(temporary))
@@ -104,7 +104,7 @@ def _course_in(root: Path) -> Course:
 
 
 def _graded(course: Course, stem: str, handed_in: Path, temporary: Path) -> Result:
-    """The result of what was handed in, for this assignment.
+    """The result of the submission, for this assignment.
 
     Raises:
         GraderError: it was not graded in a sandbox.
@@ -119,9 +119,9 @@ def _graded(course: Course, stem: str, handed_in: Path, temporary: Path) -> Resu
 
 
 def _lay_out(course: Course, stem: str, handed_in: Path, folder: Path) -> None:
-    """Copy the notebooks that were handed in, without links, so that at least one is the assignment's.
+    """Copy the submitted notebooks, without links, so that at least one is the assignment's.
 
-    What is handed in here is for this assignment. So if no notebook is recognised as its answer, the newest
+    Every submission here is for this assignment. So if no notebook is recognised as its answer, the newest
     gets its name; without any notebook an empty file gets it, which is then in error.
     """
     folder.mkdir(parents=True)
@@ -161,9 +161,9 @@ def _as_otter_reads(result: Result) -> dict[str, Any]:
 
     def case(check: CheckResult) -> dict[str, Any]:
         test = {"name": check.title, "code": "", "hidden": False, "points": check.max_points}
-        told = "\n".join(filter(None, (check.message, check.hint)))
+        error = "\n".join(filter(None, (check.message, check.hint)))
         messages = {"success_message": None, "failure_message": None}
-        return {"test_case": test | messages, "error": told, "passed": check.outcome == "passed"}
+        return {"test_case": test | messages, "error": error, "passed": check.outcome == "passed"}
 
     files = [
         {"filename": question.id, "points": None, "test_case_results": [*map(case, question.checks)]}

@@ -1,4 +1,4 @@
-"""What a cell defines, from its syntax tree or, where Python cannot parse it, from its text; nothing is run.
+"""The names that a cell defines, from its syntax tree or, if Python cannot parse it, its text.
 
 IPython's own syntax is read nearly as IPython does.
 """
@@ -40,7 +40,7 @@ def defines(source: str, name: str) -> bool:
 
 
 def line_of_definition(source: str, name: str) -> int | None:
-    """The last line of a cell, from 1, that defines a name at the left margin as far as its text tells."""
+    """The last line of a cell, from 1, that seems to define a name at the left margin."""
     numbered = enumerate(source.split("\n"), start=1)
     at_margin = (number for number, line in numbered if not line[:1].isspace() and _line_defines(line, name))
     return max(at_margin, default=None)
@@ -87,7 +87,7 @@ def bound_names(tree: ast.Module) -> Iterator[str]:
         node = pending.pop()
         yield from _bound_by(node)
         if isinstance(node, _FUNCTION_OR_CLASS):
-            continue  # what its body binds is its own
+            continue  # names in its body are local
         if isinstance(node, ast.AnnAssign) and node.value is None:
             continue  # it only says the type
         if isinstance(node, _SCOPES):  # of these only ``:=`` reaches out

@@ -25,7 +25,7 @@ _COPIES = re.compile(r"(?:^|[^a-z])(?:checkpoints?|recycled?r?|trash(?:es)?)(?:[
 _ENVIRONMENT = frozenset({"pyvenv.cfg", "conda-meta"})  # one of them is in each virtual environment
 _OF_ENVIRONMENT = frozenset({"bin", "etc", "include", "lib", "lib64", "scripts", "share"})
 RELEASE_MANIFEST = ".handout/release.json"
-"""What a release leaves among the files of students."""
+"""The file that a release writes among the students' files."""
 MAX_FILE_BYTES = 100 * 1024**2
 CLEAR_OUTPUTS = "Clear all its outputs in Jupyter, save it and submit it again."
 
@@ -36,7 +36,7 @@ class NotebookError(GraderError):
     """A file cannot be read as a notebook; the text says why and what to do.
 
     Args:
-        advice: what to do before the notebook is handed in.
+        advice: the steps to take before submitting the notebook.
         kind: for advice to a student who works in the notebook.
     """
 

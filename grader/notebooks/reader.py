@@ -31,7 +31,7 @@ MAX_SOURCE_BYTES = 16 * 1024**2
 # Python's reader takes up to a hundred bytes for a value of two bytes.
 MAX_VALUES = 2_000_000
 MAX_OBJECTS = 1_000_000  # of which msgspec makes cells
-MAX_STRINGS = 1_000_000  # that are told from other values, where there are more marks than that
+MAX_STRINGS = 1_000_000  # that are distinguished from other values, if there are more marks
 MAX_ESCAPED_BYTES = 6 * MAX_CELL_BYTES + 1024  # of a cell's source in the file; `\\u0041` is an A
 # Sources that msgspec refuses: Python's reader takes up to a second for 6 MiB of them.
 MAX_LOOSE_SOURCE_BYTES = 4 * 1024**2

@@ -29,7 +29,7 @@ _LINE_ENDS = frozenset({token.NEWLINE, token.INDENT, token.DEDENT})
 
 @dataclass(frozen=True)
 class Recognition:
-    """What a notebook answers.
+    """The assignment that a notebook answers.
 
     Attributes:
         assignment: its stem; None where nothing decides or two fit equally well.

@@ -1,4 +1,4 @@
-"""What an instructor says about a class: who is in it, when things are due, which points are put right.
+"""An instructor's data about a class: students, deadlines and adjustments.
 
 * `roster.csv`, `extensions.csv` and `adjustments.csv` lie among the students' folders or beside the folder
   that holds them; `course.toml` has the term's assignments and deadlines, which name no student.

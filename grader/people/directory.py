@@ -7,7 +7,7 @@ several; it never guesses. In this order decide:
 2. an id of the same kind (Canvas's number against Canvas's numbers);
 3. an id against all kinds of ids that no two systems give to different people: logins, addresses, numbers;
 4. the name: as it is spelled, else whatever its case, accents and order of words;
-5. among people of one name, Moodle's number, which Moodle gives anew in each assignment.
+5. among people of one name, Moodle's number, which differs between assignments.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Directory:
     def __init__(self, people: Iterable[Person]) -> None:
         self.people = tuple(people)
         self._students: dict[str, list[Person]] = defaultdict(list)
-        self._told_apart: dict[str, list[Person]] = defaultdict(list)
+        self._with_id: dict[str, list[Person]] = defaultdict(list)
         self._ids: dict[tuple[str, str], list[Person]] = defaultdict(list)
         self._logins: dict[str, list[Person]] = defaultdict(list)
         self._names: dict[str, list[Person]] = defaultdict(list)
@@ -66,7 +66,7 @@ class Directory:
                 self._students[person.student].append(person)
             for kind, text in person.ids.items():
                 self._ids[kind, folded(text)].append(person)
-                self._told_apart[file_name(f"{person.name}-{text}")].append(person)
+                self._with_id[file_name(f"{person.name}-{text}")].append(person)
             for text in {folded(text) for text in person.logins}:
                 self._logins[text].append(person)
             for key in {key for text in {person.student, person.name} for key in name_keys(text)}:
@@ -82,14 +82,14 @@ class Directory:
     def find(
         self, *names: str, logins: Iterable[str] = (), ids: Mapping[str, str] = NO_IDS
     ) -> Sequence[Person]:
-        """Who may be meant: nobody, one person, or several of one name.
+        """The people that may be meant: nobody, one person, or several of one name.
 
         Args:
             names: of a folder or a person; the surest first.
             logins: what may be a login, an address or a number, whichever system gave it.
             ids: by kind.
         """
-        folders = [self._students.get(name, self._told_apart.get(name, ())) for name in names]
+        folders = [self._students.get(name, self._with_id.get(name, ())) for name in names]
         typed = [self._ids.get((kind, folded(text)), ()) for kind, text in ids.items() if kind != "moodle"]
         anywhere = [self._logins.get(folded(login), ()) for login in logins]
         for found in (*folders, *typed, *anywhere):
@@ -102,7 +102,7 @@ class Directory:
         return [person for person in of_moodle if person in named or not named] or named
 
     def find_person(self, person: Person) -> Sequence[Person]:
-        """Who in this directory a person of another one may be.
+        """The people of this directory that a person of another one may be.
 
         The folder of a person of whom no id is known may be called by Canvas's number.
         """
@@ -128,7 +128,7 @@ class Directory:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Who of one directory is who in another.
+    """The people of one directory, matched with those of another.
 
     Attributes:
         places: by student, the position of the one person of the other directory.
@@ -142,7 +142,7 @@ class Pairs:
 
 
 def pair(students: Collection[Person], others: Directory) -> Pairs:
-    """Find each student's place among other people; whoever may be two people is nobody."""
+    """Find each student's place among other people; a student who may be several people has none."""
     place = {id(person): at for at, person in enumerate(others.people)}
     found = {s.student: [place[id(p)] for p in others.find_person(s)] for s in students}
     claims: dict[int, int] = defaultdict(int)
@@ -164,7 +164,7 @@ def folded(text: str) -> str:
 
 
 def name_keys(name: str) -> set[str]:
-    """What names of a person have in common, whatever their order, accents and case.
+    """The keys that all spellings of a person's name share, whatever their order, accents and case.
 
     The words in order of the alphabet; and, since Canvas writes ``lovelaceada``, the words without gaps,
     beginning with any of them.

@@ -23,7 +23,7 @@ class Row:
     cells: Mapping[str, str]
 
     def error(self, complaint: str) -> GraderError:
-        """What is wrong with this row."""
+        """The error of this row."""
         return GraderError(f"{self.path}, line {self.line}: {terminal_text(complaint)}")
 
     def assignment(self, stems: Collection[str]) -> str:

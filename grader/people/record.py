@@ -72,7 +72,7 @@ class Entry:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Where it is, as the record holds it."""
+        """Its path, as in the record."""
         return recorded(self.student), recorded(self.notebook)
 
     @property
@@ -87,7 +87,7 @@ class Entry:
 
     @property
     def prefix(self) -> str:
-        """What stands before the student's name in that of a repository, which may be nothing."""
+        """The prefix before the student's name in the name of a repository; it may be empty."""
         return self.repository.removesuffix(self.id)
 
 
@@ -149,7 +149,7 @@ UNKNOWN = SubmissionTime(_NEVER)
 
 
 class Record:
-    """What was collected into a folder of submissions, and the students' folders that are there.
+    """The record of a folder of submissions, and its students' folders.
 
     Raises:
         GraderError: the record cannot be read.
@@ -190,7 +190,7 @@ class Record:
         return {system: next(iter(ids)) for system, ids in known.items() if len(ids) == 1}
 
     def entry(self, folder: str, notebook: str) -> Entry | None:
-        """What was laid out in a student's folder under a name; None where nothing was."""
+        """The entry for a name in a student's folder; None if there is none."""
         return self._entries.get((recorded(folder), recorded(notebook)))
 
     def remember(self, entry: Entry) -> None:
@@ -203,7 +203,7 @@ class Record:
         return {entry.repository for entry in entries if not entry.system or entry.is_repository}
 
     def prefixes(self) -> dict[tuple[str, str], str]:
-        """What begins the name of the repository that a notebook came from, by folder and notebook."""
+        """The prefix of the repository that a notebook came from, by folder and notebook."""
         entries = self._entries.items()
         of_repository = {entry.repository: entry.prefix for _, entry in entries if entry.is_repository}
         return {key: of_repository.get(entry.repository, "") for key, entry in entries if not entry.system}
@@ -224,7 +224,7 @@ class Record:
         return SubmissionTime(modified, entry.submitted, is_marked, entry.missing, claimed_until=entry.seen)
 
     def unread(self) -> dict[str, dict[str, Missing]]:
-        """What began the names of the repositories that could not be read the last time, by folder."""
+        """The prefixes of the repositories that could not be read the last time, by folder."""
         unread: dict[str, dict[str, Missing]] = {}
         for entry in self._entries.values():
             if entry.is_repository and entry.missing:

@@ -103,7 +103,7 @@ def read_accounts(folder: Path) -> tuple[str, ...]:
 
 
 def require_somebody(roster: Roster, students: Collection[str]) -> None:
-    """Refuse a roster that names nobody who submitted, because then the whole class would be absent."""
+    """Refuse a roster that names nobody who submitted, because then all submissions would be missing."""
     if roster.people and students and not {*students} & {*roster.students}:
         name = min(students)
         raise GraderError(

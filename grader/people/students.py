@@ -84,7 +84,7 @@ def student_called(name: str, known: Collection[str], submissions: str | None) -
 
 
 def person_of_folder(folder: str, roster: Roster, record: Record) -> Person | None:
-    """Who of the roster has a folder, by its name, or by the ids that it was collected with."""
+    """The student on the roster who has a folder, by its name, or by the ids of its collection."""
     ids = record.ids_of(folder)
     # Systems call folders by the people's names, or by logins; what was not collected may be either.
     logins = [text for kind, text in ids.items() if kind not in NUMBERED] if ids else [folder]

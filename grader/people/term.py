@@ -10,8 +10,8 @@ from pathlib import Path
 from grader.course.course import Course
 from grader.people.adjustments import ADJUSTMENTS, Adjustments, read_adjustments
 from grader.people.deadlines import EXTENSIONS, Deadlines, read_deadlines
+from grader.people.lateness_and_adjustments import LatenessAndAdjustments
 from grader.people.record import RECORD, Record, SubmissionTime
-from grader.people.standing import Standing
 from grader.people.students import Students, students_of_folders
 from grader.people.witness import Witness
 from grader.results.model import Adjustment, Missing
@@ -41,14 +41,16 @@ class Term:
         """Whether an assignment is one of this term's."""
         return not self.stems or stem in self.stems
 
-    def standing(self, student: str, stem: str, max_score: float, submitted: SubmissionTime) -> Standing:
+    def lateness_and_adjustments(
+        self, student: str, stem: str, max_score: float, submitted: SubmissionTime
+    ) -> LatenessAndAdjustments:
         """The lateness and adjustments of a submission; `max_score` is the assignment's maximum.
 
         The file's own time counts only if there is a deadline and no other time: it changes with each copy.
         """
         deadlines = self.deadlines
         until, said = (times.get((student, stem)) for times in (deadlines.extended, deadlines.submitted))
-        given = Standing(
+        given = LatenessAndAdjustments(
             adjustments=self.adjustments.get((student, stem), ()),
             missing=submitted.missing,
             extended=deadlines.displayed(until) if until else None,

@@ -61,7 +61,7 @@ def _sighting(row: Row) -> Sighting:
 
 
 class Witness:
-    """What was seen of repositories.
+    """The commits that were seen in repositories.
 
     Args:
         last_read: when each repository was read before; one that never was is not in it.

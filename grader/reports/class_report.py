@@ -118,7 +118,7 @@ def _cell_of(place: int) -> Callable[[Student], Markup]:
 
 def _points(entry: Entry) -> str:
     if entry.result is None:
-        return "" if entry.absence else "—"
+        return "" if entry.missing_submission else "—"
     points = "notebook" if entry.excuse else format_points(entry.score)
     of = f" of {format_points(entry.result.max_score)}" if entry.result.max_score != entry.worth else ""
     return Markup('<a href="{}">{}</a>{}').format(feedback_of(entry.result), points, of)
@@ -146,7 +146,7 @@ def page_of(student: str) -> str:
 def report_html(  # noqa: PLR0913 - what the page shows
     results: Sequence[Result],
     students: Sequence[Student],
-    protection: str,
+    sandbox: str,
     *,
     work: Sequence[SameWork] = (),
     due: Mapping[str, str | None] = NO_DEADLINES,
@@ -157,7 +157,7 @@ def report_html(  # noqa: PLR0913 - what the page shows
 
     Args:
         students: the whole class, including students without a submission.
-        protection: the sandbox in force, or "none".
+        sandbox: the sandbox in force, or "none".
         work: what several students share, the rarest first.
         due: for each assignment a sentence about its deadline and penalty.
         unlisted: a sentence about each student who is not on the roster.
@@ -169,13 +169,13 @@ def report_html(  # noqa: PLR0913 - what the page shows
     counted = [result for result in results if not result.excuse]
     resubmitted = [review for review in every if review.is_resubmission]
     return HTML.get_template("report.html").render(
-        figures=_figures(results, students, protection),
+        figures=_figures(results, students, sandbox),
         students=students,
         columns=columns_of(students),
         worth=sum(entry.worth for entry in students[0].entries) if students else 0,
         page_of=page_of,
         feedback_of=feedback_of,
-        protection=protection,
+        sandbox=sandbox,
         assignments=assignments,
         standing_out=_standing_out(assignments),
         due={assignment.stem: due.get(assignment.stem) for assignment in assignments},
@@ -207,9 +207,9 @@ def _standing_out(
 
 
 def _figures(
-    results: Sequence[Result], students: Sequence[Student], protection: str
+    results: Sequence[Result], students: Sequence[Student], sandbox: str
 ) -> list[tuple[str, object]]:
-    """The facts at the top of the page: name and value."""
+    """The figures at the top of the page: name and value."""
     marks = Counter(kind for student in students for entry in student.entries for kind in entry.marks)
     graded_at = max((result.provenance.graded_at or "" for result in results), default="")
     return [
@@ -218,7 +218,7 @@ def _figures(
         *([("excused", marks["excused"])] if marks["excused"] else []),
         ("in error", sum(result.status == "error" for result in results if not result.excuse)),
         ("flagged", sum(bool(result.flags) for result in results if not result.excuse)),
-        ("sandbox", protection),
+        ("sandbox", sandbox),
         ("last graded", graded_at.replace("T", " ").replace("Z", " UTC") or "never"),
     ]
 

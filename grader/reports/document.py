@@ -1,4 +1,4 @@
-"""What people read about a result, as a tree: made once, then rendered as HTML, Markdown or plain text.
+"""A report about a result as a tree, which is rendered as HTML, Markdown or plain text.
 
 The texts in a tree are as their authors and students wrote them. The renderers `html`, `markdown` and `plain`
 escape every one of them.

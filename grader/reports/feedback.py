@@ -1,4 +1,4 @@
-"""What a student reads about a result: what failed and why, in one place for pages, exports and `explain`."""
+"""The feedback about a result: what failed and why, in one place for pages, exports and `explain`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from grader.course.assignment import name_of
 from grader.course.settings import Feedback
 from grader.graphs.picture import Picture
+from grader.reports.about_version import about_lateness_and_adjustments, about_others
 from grader.reports.document import (
     Block,
     Bullets,
@@ -29,7 +30,6 @@ from grader.reports.document import (
 from grader.reports.html import html
 from grader.reports.markdown import markdown
 from grader.reports.own_code import Excerpt, OwnCode
-from grader.reports.standing import about_others, about_standing
 from grader.reports.templates import HTML
 from grader.results.model import CheckResult, QuestionResult, Result
 from grader.results.store import ResultsStore
@@ -66,7 +66,7 @@ class Diagnosis:
 
 
 def feedback_html(result: Result, pictures: Pictures, code: OwnCode, shows: Feedback = EVERYTHING) -> str:
-    """What a student reads about one submission, as one HTML file that needs nothing else.
+    """The feedback about one submission, as one self-contained HTML file.
 
     Args:
         code: the student's own, which belongs to the diagnoses.
@@ -123,15 +123,15 @@ def about_submission(result: Result) -> list[Block]:
     if result.error:
         could_not = Span("This notebook could not be graded.", "strong")
         blocks.append(Paragraph([could_not, Span(result.error)], "notice"))
-    if standing := about_standing(result):
-        blocks.append(Bullets([Span(sentence) for sentence in standing]))
+    if sentences := about_lateness_and_adjustments(result):
+        blocks.append(Bullets([Span(sentence) for sentence in sentences]))
     return blocks
 
 
 def about_question(
     result: Result, question: QuestionResult, shows: Feedback, code: Sequence[Excerpt] = ()
 ) -> list[Block]:
-    """What failed of a question and why, then what passed, and remarks about the answer and its points."""
+    """The failed checks of a question and why, the passed ones, and remarks about the answer and points."""
     about_cell = result.about_cell_of(question)
     if question.status != "answered":
         text: list[str | Span] = [question.checks[0].message or "Not answered."]
@@ -153,7 +153,7 @@ def about_question(
 
 
 def about_failures(question: QuestionResult, shows: Feedback) -> list[Block]:
-    """What failed of an answer, the root cause first, and the checks that failed because of it."""
+    """The failures of an answer, the root cause first, and the checks that failed because of it."""
     blocks: list[Block] = []
     for diagnosis in diagnoses_of(question.checks, shows_diagnoses=shows.diagnoses):
         body = about_check(diagnosis.check, shows)
@@ -187,7 +187,7 @@ def _snippet(check: CheckResult, shows: Feedback) -> list[Block]:
 
 
 def _check(question: QuestionResult, check: CheckResult, body: Sequence[Block] = ()) -> Check:
-    points = "" if question.is_end_task else points_text(check.points, check.max_points)
+    points = "" if question.is_bonus_task else points_text(check.points, check.max_points)
     return Check(check.title, check.outcome, points, body)
 
 
@@ -196,9 +196,9 @@ def _failed_cells(result: Result) -> list[Block]:
     if not cells:
         return []
     first = " Fix the first cell first: the others may follow from it." if len(cells) > 1 else ""
-    tells_why = any(question.status == "missing" for question in result.questions)
+    explains = any(question.status == "missing" for question in result.questions)
     body = Paragraph(f"{_ABOUT_FAILED_CELLS}{first}"), Bullets(cells)
-    return [Section("cells", body, "notice" if tells_why else "")]
+    return [Section("cells", body, "notice" if explains else "")]
 
 
 def _own_code(code: Sequence[Excerpt]) -> Fold:
@@ -227,18 +227,18 @@ def _xrays(question: QuestionResult, pictures: Sequence[Picture], *, with_legend
 
 
 def _outcome(question: QuestionResult) -> str:
-    """How a question went, in a word; an end task that was not tried costs nothing, and is open."""
-    if question.is_end_task and question.end_task_status == "not tried":
+    """The outcome of a question in a word; a bonus task that was not tried is open."""
+    if question.is_bonus_task and question.bonus_task_status == "not tried":
         return "open"
     return "full" if question.in_full else "part" if question.score > 0 else "none"
 
 
 def _gained(question: QuestionResult) -> str:
-    """What a question earned, in points; of an end task, which earns none, its status."""
+    """The points of a question; for a bonus task, which earns none, its status."""
     points = points_text(question.score, question.max_score)
-    if not question.is_end_task:
+    if not question.is_bonus_task:
         return points
-    status = question.end_task_status
+    status = question.bonus_task_status
     return f"{points} checks passed" if status == "tried" else status
 
 
@@ -252,7 +252,7 @@ def diagnoses_of(checks: Sequence[CheckResult], *, shows_diagnoses: bool = True)
     because of that.
     """
     failed = [check for check in checks if check.outcome != "passed"]
-    if not shows_diagnoses:  # what failed together would tell of them
+    if not shows_diagnoses:  # grouped failures would reveal them
         return [Diagnosis(check) for check in failed]
     by_message: dict[str, Diagnosis] = {}
     unreached = [check for check in failed if check.failure in CONSEQUENCES]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from grader.reports.standing import about_others, about_version
+from grader.reports.about_version import about_others, about_version
 from grader.results.model import Flag, QuestionResult, Result
 from grader.sandbox.evidence import ENDINGS, FailedCell, about_stopped
 from grader.text import capital, some
@@ -63,7 +63,7 @@ def _reasons(result: Result) -> list[str]:
 
 
 def _flags(flags: Sequence[Flag]) -> str:
-    """What was noticed, each kind with its cells, and why the first of them are reasons to look."""
+    """The flags, each kind with its cells, and why the first of them are reasons to look."""
     cells: dict[str, list[str]] = {}
     reasons: dict[str, str] = {}
     for flag in flags:

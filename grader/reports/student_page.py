@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grader.course.assignment import name_of
-from grader.reports.standing import about_excuse, about_others, about_standing
+from grader.reports.about_version import about_excuse, about_lateness_and_adjustments, about_others
 from grader.reports.templates import HTML
 from grader.results.statistics import distinct_failures
 from grader.results.store import ResultsStore
@@ -15,12 +15,12 @@ FOLDER = "students"
 
 
 def student_html(student: Student) -> str:
-    """What a student handed in and earned, as an HTML file that stands in `FOLDER` beside ``feedback``."""
+    """A student's submissions and scores as an HTML file, for `FOLDER` beside ``feedback``."""
     return HTML.get_template("student.html").render(
         student=student,
         distinct_failures=distinct_failures,
         name_of=name_of,
-        about_standing=about_standing,
+        about_lateness_and_adjustments=about_lateness_and_adjustments,
         about_excuse=about_excuse,
         about_others=about_others,
     )

@@ -1,4 +1,4 @@
-"""What a run leaves: results, the folder that holds them, the gradebook, changes and statistics.
+"""The output of a run: results, their folder, the gradebook, changes and statistics.
 
 * A result has one form (`model.py`), from judging to JSON and back. msgspec reads the JSON strictly, by the
   types of the model, three times as fast as our own code did; it only reads, because it writes NaN as null.

@@ -25,7 +25,7 @@ _MOST_CHECKS = 10
 
 @dataclass(frozen=True)
 class Score:
-    """What a result is worth; ``absent`` and ``gone`` are without a notebook, on the roster and not on it.
+    """The score of a result. ``absent`` and ``gone`` have no notebook: on the roster, and not on it.
 
     A result that is ``excused`` keeps its score, which counts nowhere.
     """
@@ -74,13 +74,13 @@ def replaced(before: Result, after: Result) -> Change | None:
     return Change(after.student, after.what, old, new, _why(before, after), checks)
 
 
-def withdrawn(result: Result, *, is_absent: bool) -> Change:
+def withdrawn(result: Result, *, is_missing: bool) -> Change:
     """The change when the notebook of a result is not there any more.
 
     Args:
-        is_absent: whether the gradebook has a row for the student and the assignment all the same.
+        is_missing: whether the gradebook still has a row for the student and the assignment.
     """
-    after = Score(0.0, result.max_score, "absent" if is_absent else "gone")
+    after = Score(0.0, result.max_score, "absent" if is_missing else "gone")
     return Change(result.student, result.what, Score.of(result), after, "no longer submitted")
 
 

@@ -11,7 +11,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from grader.errors import BrokenRunError
-from grader.results.model import Absence, Result
+from grader.results.model import MissingSubmission, Result
 from grader.results.store import ResultsStore
 from grader.scores import format_points, total
 from grader.text import without_formula
@@ -23,20 +23,24 @@ EDITED_FILE_NAME = "gradebook.edited.csv"
 Line = Mapping[str, str]
 
 _COLUMNS = ("student", "assignment", "score", "max_score", "status", "notebook_sha256")
-_STANDING = ("late", "penalty", "adjustment", "missing")  # behind the questions
+_LATENESS_AND_ADJUSTMENTS = ("late", "penalty", "adjustment", "missing")  # behind the questions
 _SEPARATORS = re.compile("[;|]")  # separators in other countries, which would begin a new cell there
 
 
-def gradebook(results: Sequence[Result], absent: Sequence[Absence]) -> str:
+def gradebook(results: Sequence[Result], missing: Sequence[MissingSubmission]) -> str:
     """The gradebook as CSV text, sorted by student and assignment, with a column for each question.
 
     A score is the sum of its questions, minus the penalty, plus the adjustment of the whole assignment. The
     points of a question include its own adjustment; the column `adjustment` has the sum of all adjustments.
     Excused work has the status ``excused`` and no points, so that sums ignore it.
     """
-    lines = [_line(result) for result in results] + [_line_of_absence(absence) for absence in absent]
-    questions = {column for line in lines for column in line.keys() - {*_COLUMNS, *_STANDING}}
-    columns = [*_COLUMNS, *sorted(questions, key=lambda question: int(question[1:])), *_STANDING]
+    lines = [_line(result) for result in results] + [_line_of_missing(row) for row in missing]
+    questions = {column for line in lines for column in line.keys() - {*_COLUMNS, *_LATENESS_AND_ADJUSTMENTS}}
+    columns = [
+        *_COLUMNS,
+        *sorted(questions, key=lambda question: int(question[1:])),
+        *_LATENESS_AND_ADJUSTMENTS,
+    ]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     quoting = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
@@ -76,17 +80,17 @@ def _line(result: Result) -> Line:
     }
 
 
-def _line_of_absence(absence: Absence) -> Line:
-    if absence.excuse:
-        return _excused_line(absence.student, absence.assignment, None)
+def _line_of_missing(row: MissingSubmission) -> Line:
+    if row.excuse:
+        return _excused_line(row.student, row.assignment, None)
     return {
-        "student": without_formula(absence.student),
-        "assignment": absence.assignment,
+        "student": without_formula(row.student),
+        "assignment": row.assignment,
         "score": "0",
-        "max_score": format_points(absence.max_score),
+        "max_score": format_points(row.max_score),
         "status": "absent",
-        "missing": absence.missing.text if absence.missing else "",
-        **dict.fromkeys(absence.points, "0"),
+        "missing": row.missing.text if row.missing else "",
+        **dict.fromkeys(row.points, "0"),
     }
 
 
@@ -109,10 +113,10 @@ def write_gradebook(store: ResultsStore, text: str, written: Collection[object])
     path, notes = store.path / FILE_NAME, list[str]()
     try:
         if hashlib.sha256(path.read_bytes()).hexdigest() not in {*written, sha256_of(text)}:
-            kept = _free_path(store.path / EDITED_FILE_NAME)
-            path.rename(kept)
+            edited = _free_path(store.path / EDITED_FILE_NAME)
+            path.rename(edited)
             notes.append(
-                f"{path} was edited since the last run wrote it: the edited file is now {kept.name}. The"
+                f"{path} was edited since the last run wrote it: the edited file is now {edited.name}. The"
                 " grader doesn't read edits: to adjust points, use adjustments.csv, beside the submissions."
             )
     except FileNotFoundError:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from grader.contracts.finding import Kind, Place
-from grader.course.assignment import END_TASK
+from grader.course.assignment import BONUS_TASK
 from grader.sandbox.decoding import Status
 from grader.sandbox.evidence import RAISED, FailedCell, Failure
 from grader.scores import counted_points, remarks, total
@@ -20,7 +20,7 @@ SCHEMA = "autograd-grader/result/v2"
 _MOST_HOURS = 48  # longer times are given in days
 MAX_CELLS = 20  # that are stored of each way to end
 #: Of a bonus task, the best first.
-END_TASK_STATUSES = ("solved", "tried", "not tried")
+BONUS_TASK_STATUSES = ("solved", "tried", "not tried")
 
 #: ``partly``: right only for typical inputs.
 Outcome = Literal["passed", "partly", "failed", "error"]
@@ -110,20 +110,22 @@ class QuestionResult:
     @property
     def remarks(self) -> list[str]:
         """Sentences about why its checks earned less than all their points."""
-        every = [] if self.is_end_task else remarks([(check.outcome, check.points) for check in self.checks])
+        every = (
+            [] if self.is_bonus_task else remarks([(check.outcome, check.points) for check in self.checks])
+        )
         if self.adjusted:
             done = "added" if self.adjusted > 0 else "subtracted"
             every.append(f"Then {counted_points(abs(self.adjusted))} {done} by hand.")
         return every
 
     @property
-    def is_end_task(self) -> bool:
+    def is_bonus_task(self) -> bool:
         """Whether it is the bonus task, which has checks but no points."""
-        return self.id == END_TASK
+        return self.id == BONUS_TASK
 
     @property
-    def end_task_status(self) -> str:
-        """Of ``END_TASK_STATUSES``, the word for a bonus task."""
+    def bonus_task_status(self) -> str:
+        """The status of a bonus task, one of ``BONUS_TASK_STATUSES``."""
         if self.status != "answered":
             return "not tried"
         return "solved" if self.score == self.max_score else "tried"
@@ -363,7 +365,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Absence:
+class MissingSubmission:
     """A missing submission of a student who is on the roster, or excused.
 
     Attributes:
@@ -390,12 +392,12 @@ def sandbox_of(results: Iterable[Result]) -> str:
     return "none" if "none" in names else ", ".join(sorted(map(str, names)))
 
 
-def kept_cells(cells: Sequence[FailedCell]) -> tuple[tuple[FailedCell, ...], int]:
+def first_failed_cells(cells: Sequence[FailedCell]) -> tuple[tuple[FailedCell, ...], int]:
     """The first failed cells of each way to end, which bounds a result, and the number of the others."""
     counts = Counter[str]()
-    kept = []
+    first = []
     for cell in cells:
         counts[cell.ended] += 1
         if counts[cell.ended] <= MAX_CELLS:
-            kept.append(cell)
-    return tuple(kept), len(cells) - len(kept)
+            first.append(cell)
+    return tuple(first), len(cells) - len(first)

@@ -6,7 +6,7 @@ answer binds itself is numbered in the order in which the names of its scope app
 How much a pair shares is the sum of what each shared answer and each shared mistake counts:
 
 * the rarer it is among those who answered the question, the more: 1 if only these two have it, nearly 0 if
-  everybody has it. Of fewer than `_FEWEST_TOLD` students nobody knows what is rare, so they count as so many;
+  everybody has it. Fewer than `_FEWEST` students say little about rarity, so they count as that many;
 * an equal answer counts by its length, because there is only one way to write a line or two. Right answers
   resemble each other, so they have to be longer than wrong ones;
 * a mistake counts less than an answer, and half of that is for messages with the same values.
@@ -37,9 +37,9 @@ _LONGEST_CELL = 16 * 1024  # characters; the syntax tree of a longer one would t
 _LONGEST_SHOWN = 4_000  # characters of an answer beside another
 _FULL_WRONG, _FULL_RIGHT = 30, 60  # nodes from which an equal answer has its full weight
 _OF_MISTAKE = 0.2  # the weight of the same mistake, and again that of a message with the same values
-_LEAST = 1.0  # the least weight that is reported: a rare wrong answer of 30 nodes
+_LEAST = 1.0  # the least weight that is reported: a rare mistaken answer of 30 nodes
 _LEAST_NAMED = 0.1  # the least weight of an answer or a mistake that is named; the answer of most has less
-_FEWEST_TOLD = 8  # students
+_FEWEST = 8  # students
 _MOST_SHARING = 12  # students who share something that is rare enough to make them a pair
 _MOST_SHOWN = 10  # groups with their answers side by side
 _MOST = 30  # groups
@@ -97,7 +97,7 @@ def with_digests(result: Result, cells: Sequence[Cell], starter_code: Mapping[st
 _UNPARSED = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
-def digest(source: str, name: str, stub: str = "") -> tuple[str, int]:
+def digest(source: str, name: str, starter_code: str = "") -> tuple[str, int]:
     """A digest of the last definition of a name in a cell, and how many nodes of it are the student's own.
 
     The digest is equal for answers that are equal but for names. It is empty if Python cannot parse the cell,
@@ -108,7 +108,7 @@ def digest(source: str, name: str, stub: str = "") -> tuple[str, int]:
         if answer is None:
             return "", 0
         bare = _Bare().visit(answer)
-        size = _own_nodes(bare, _starter_code(stub, name))
+        size = _own_nodes(bare, _statements_of_starter_code(starter_code, name))
         if size < FEWEST_NODES:
             return "", size
         renamed = _Renamed({*_bound_names(bare)}).visit(bare)
@@ -141,14 +141,14 @@ def _as_written(result: Result, question: str, cells: Sequence[Cell]) -> str:
 
 
 @lru_cache(maxsize=1_000)
-def _starter_code(stub: str, name: str) -> Counter[str]:
-    """The statements of a stub, each as text, which the answers of a class are compared with."""
-    tree = _definition(stub, name)
+def _statements_of_starter_code(source: str, name: str) -> Counter[str]:
+    """The statements of starter code, each as text, with which the answers of a class are compared."""
+    tree = _definition(source, name)
     return Counter(text for text, _ in _statements(_Bare().visit(tree))) if tree else Counter()
 
 
 def _own_nodes(answer: ast.AST, starter_code: Counter[str]) -> int:
-    """How many nodes the statements of an answer have that do not stand in what was handed out."""
+    """The number of nodes in the statements of an answer that are not in the starter code."""
     left, own = starter_code.copy(), 0
     for text, nodes in _statements(answer):
         if left[text]:
@@ -287,12 +287,12 @@ class _Renamed(ast.NodeTransformer):
         return self._numbers[name]
 
 
-#: What students may share: the question, ``answer``, ``mistake`` or ``values``, and what identifies it.
+#: A part that students may share: the question; ``answer``, ``mistake`` or ``values``; and its identifier.
 _Feature = tuple[str, str, str]
 
 
 def same_work(results: Iterable[Result], read: Callable[[Result], Sequence[Cell]]) -> list[SameWork]:
-    """Who submitted the same: the same notebooks first, then by the weight of what is shared.
+    """Students who submitted the same work: the same notebooks first, then by the weight of the shared parts.
 
     Args:
         read: the cells of the notebook that a result is about; it is called for the first groups only.
@@ -363,7 +363,7 @@ def _groups(results: Sequence[Result]) -> Iterator[tuple[tuple[str, ...], dict[_
 
 
 def _features(result: Result) -> Iterator[tuple[_Feature, float]]:
-    """What a student may share with others, each with its weight if only two students have it."""
+    """The parts that a student may share with others, each with its weight if only two students have it."""
     for question in result.answered:
         if question.digest:
             full = _FULL_RIGHT if question.in_full else _FULL_WRONG
@@ -376,7 +376,7 @@ def _features(result: Result) -> Iterator[tuple[_Feature, float]]:
 
 def _rarity(number: int, of: int) -> float:
     """How rare it is that so many students share something, from 1 for two of them to 0 for all."""
-    every = max(of, _FEWEST_TOLD)
+    every = max(of, _FEWEST)
     return max(0.0, math.log(every / (number - 1)) / math.log(every))
 
 

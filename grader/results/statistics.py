@@ -1,4 +1,4 @@
-"""What a class did: scores, how often each check failed, and what was misunderstood.
+"""Statistics of a class: scores, how often each check failed, and misconceptions.
 
 Statistics are about work that was graded: an error and excused work count in none of them.
 """
@@ -15,8 +15,8 @@ from types import MappingProxyType
 
 from grader.course.outcomes import Misconception, Misconceptions
 from grader.results.model import (
+    BONUS_TASK_STATUSES,
     EARNED,
-    END_TASK_STATUSES,
     CheckResult,
     Earned,
     QuestionResult,
@@ -77,7 +77,7 @@ class Figures:
         mean: of the scores; a question that was not answered counts 0.
         percent: the mean in percent of what the question is worth; None where it is worth nothing.
         spread: the standard deviation of the scores.
-        discrimination: how well it tells strong from weak students, from -1 to 1; see `discrimination`.
+        discrimination: how well it separates strong from weak students, from -1 to 1; see `discrimination`.
         remarks: what stands out, in words.
     """
 
@@ -123,7 +123,7 @@ class AssignmentSummary:
         scores: of all that was graded, in the order of the results.
         errors, excused: how many submissions could not be graded, and how many are excused.
         questions: as the newest result has them.
-        end_task: how many solved, tried and did not try it; empty where there is none.
+        bonus_task: how many solved, tried and did not try it; empty if there is none.
     """
 
     stem: str
@@ -133,7 +133,7 @@ class AssignmentSummary:
     excused: int
     flagged: int
     questions: list[QuestionSummary]
-    end_task: dict[str, int]
+    bonus_task: dict[str, int]
 
     @property
     def submissions(self) -> int:
@@ -180,7 +180,7 @@ def _assignment(stem: str, results: Sequence[Result], known: Misconceptions) -> 
     for result in graded:
         for answer in result.questions:
             answers[answer.id].append((result, answer))
-    statuses = [result.end_task.end_task_status for result in graded if result.end_task]
+    statuses = [result.end_task.bonus_task_status for result in graded if result.end_task]
     return AssignmentSummary(
         stem,
         newest.max_score,
@@ -192,7 +192,7 @@ def _assignment(stem: str, results: Sequence[Result], known: Misconceptions) -> 
             _question(question, answers[question.id], known.get(question.id, ()))
             for question in newest.questions
         ],
-        {status: statuses.count(status) for status in END_TASK_STATUSES if statuses},
+        {status: statuses.count(status) for status in BONUS_TASK_STATUSES if statuses},
     )
 
 
@@ -225,20 +225,22 @@ def _figures(worth: float, graded: Sequence[_Answer]) -> Figures | None:
     if not graded:
         return None
     scores = [answer.score for _, answer in graded]
-    # Starter code earns 0, most often of weak students: each question would seem to tell strong from weak.
+    # Starter code earns 0, most often for weak students, so it would make each question look discriminating.
     tried = [(result, answer) for result, answer in graded if answer.status == "answered"]
     rest = [total(q.score for q in result.questions if q is not answer) for result, answer in tried]
-    tells = discrimination([answer.score for _, answer in tried], rest) if len(tried) >= _FEWEST else None
+    separation = (
+        discrimination([answer.score for _, answer in tried], rest) if len(tried) >= _FEWEST else None
+    )
     remarks = []
     if len(graded) >= _FEWEST and worth:
-        if tells is not None and tells < -_CHANCE / sqrt(len(tried)):
+        if separation is not None and separation < -_CHANCE / sqrt(len(tried)):
             remarks.append("strong students fail this more often")
         if sum(answer.in_full for _, answer in graded) >= _NEARLY_ALL * len(graded):
             remarks.append("nearly all solved it")
         if sum(score > 0 for score in scores) < _FEW * len(graded):
             remarks.append("fewer than 1 in 5 earned points")
     mean = fmean(scores)
-    return Figures(mean, 100 * mean / worth if worth else None, pstdev(scores), tells, tuple(remarks))
+    return Figures(mean, 100 * mean / worth if worth else None, pstdev(scores), separation, tuple(remarks))
 
 
 def discrimination(scores: Sequence[float], rest: Sequence[float]) -> float | None:
@@ -265,7 +267,7 @@ def distinct_failures(answer: QuestionResult) -> list[CheckResult]:
 
 
 def mistake_of(check: CheckResult) -> str:
-    """What the findings of all who made the same mistake have in common, whatever their numbers are."""
+    """The common part of the findings of one mistake, without their numbers."""
     return check.group or check.message or ""
 
 

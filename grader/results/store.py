@@ -53,11 +53,11 @@ class Head:
 
 @dataclass(frozen=True)
 class Run:
-    """What ``run.json`` says of the last run; the defaults stand for what it does not say.
+    """The last run according to ``run.json``; missing entries have their defaults.
 
     Attributes:
         seed: of the inputs of a run that has to be completed.
-        forced: whether such a run was told to grade again what was graded already.
+        forced: whether such a run was asked to grade existing results again.
         finished: whether it came to its end; False for a run that was stopped.
         current: student and name of each result in the gradebook of the last run that ended.
         excused: student and assignment of each who is excused and has no result.
@@ -154,7 +154,7 @@ class ResultsStore:
         return {key: result for key in keys if (result := self.result(*key)) is not None}
 
     def students(self) -> set[str]:
-        """Who has results here."""
+        """The students with results here."""
         return {path.name for path in (self.path / "submissions").glob("*") if path.is_dir()}
 
     def find(self, student: str, name: str) -> Result:
@@ -203,7 +203,7 @@ class ResultsStore:
         return _read_head(self._place("evidence", student, name))
 
     def evidence(self, student: str, name: str) -> tuple[Head, Evidence] | None:
-        """What was observed of a submission before; None where there is nothing that can be read."""
+        """The stored evidence of a submission; None if there is none that can be read."""
         return _read_evidence(self._place("evidence", student, name))
 
     def write_evidence(self, student: str, name: str, head: Head, evidence: Evidence) -> None:
@@ -211,7 +211,7 @@ class ResultsStore:
         self.write(self._place("evidence", student, name), _evidence_text(head, evidence))
 
     def expected(self, kind: str, stem: str, seed: int) -> tuple[Head, Evidence] | None:
-        """What was observed before of the course's own notebooks; it contains the expected values.
+        """The stored evidence of the course's own notebooks, which contains the expected values.
 
         Args:
             kind: ``reference`` or ``stubs`` (the notebook with its starter code).
@@ -288,7 +288,7 @@ def _read_evidence(path: Path) -> tuple[Head, Evidence] | None:
 
 
 def read_run(folder: Path, *, makes_again: bool = False) -> Run:
-    """What a results folder says of its last run; the defaults without that file.
+    """The last run of a results folder; the defaults if it has no such file.
 
     Where results were moved together with what was graded, as a branch of a repository is, `submissions` is
     where that lies now.

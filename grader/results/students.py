@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from grader.results.model import Absence, Adjustment, Result
+from grader.results.model import Adjustment, MissingSubmission, Result
 from grader.scores import format_points, total
 from grader.text import plain_words
 
@@ -21,18 +21,18 @@ class Entry:
     Attributes:
         worth: the points of the assignment.
         result: None if nothing was submitted, which counts as 0.
-        absence: the gradebook's row for a missing submission, if there is one.
+        missing_submission: the gradebook's row for it, if there is one.
     """
 
     assignment: str
     worth: float
     result: Result | None
-    absence: Absence | None = None
+    missing_submission: MissingSubmission | None = None
 
     @property
     def excuse(self) -> Adjustment | None:
         """The adjustment that excuses the student, or None."""
-        source = self.result or self.absence
+        source = self.result or self.missing_submission
         return source.excuse if source else None
 
     @property
@@ -52,9 +52,9 @@ class Entry:
             return {"excused": "excused"}
         if self.result:
             return _marks(self.result)
-        if self.absence is None:
+        if self.missing_submission is None:
             return {}
-        unread = self.absence.missing
+        unread = self.missing_submission.missing
         return {"missing": "missing"} | ({unread.why: unread.text} if unread else {})
 
 
@@ -108,7 +108,7 @@ class Student:
 
 def students_of(
     results: Sequence[Result],
-    absent: Sequence[Absence],
+    missing: Sequence[MissingSubmission],
     full_names: Mapping[str, str] = NO_NAMES,
     term: Collection[str] = (),
 ) -> list[Student]:
@@ -118,9 +118,9 @@ def students_of(
         full_names: known full names, by student.
         term: the assignments that count; if empty, all of them.
     """
-    worth = _worth_of(results, absent, term)
-    known: dict[str, dict[str, Result]] = {absence.student: {} for absence in absent}
-    absences = {(absence.student, absence.assignment): absence for absence in absent}
+    worth = _worth_of(results, missing, term)
+    known: dict[str, dict[str, Result]] = {one.student: {} for one in missing}
+    rows = {(one.student, one.assignment): one for one in missing}
     others: dict[str, list[Result]] = defaultdict(list)
     for result in results:
         of_student = known.setdefault(result.student, {})
@@ -132,7 +132,7 @@ def students_of(
         Student(
             name,
             tuple(
-                Entry(stem, points, of_student.get(stem), absences.get((name, stem)))
+                Entry(stem, points, of_student.get(stem), rows.get((name, stem)))
                 for stem, points in worth.items()
             ),
             tuple(others[name]),
@@ -148,13 +148,13 @@ def students_of(
 
 
 def _worth_of(
-    results: Sequence[Result], absent: Sequence[Absence], term: Collection[str]
+    results: Sequence[Result], missing: Sequence[MissingSubmission], term: Collection[str]
 ) -> dict[str, float]:
     """The points of each assignment that occurs and counts, by its name.
 
     A run for a few students doesn't change the results of others, so the newest result decides.
     """
-    worth = {absence.assignment: absence.max_score for absence in absent}
+    worth = {one.assignment: one.max_score for one in missing}
     for result in sorted(results, key=lambda result: result.provenance.graded_at or ""):
         if result.assignment and (not term or result.assignment in term):
             worth[result.assignment] = result.max_score

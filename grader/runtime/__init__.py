@@ -1,4 +1,4 @@
-"""What runs beside torch and students' code, in a worker and on a student's own machine.
+"""Our code that runs beside torch and students' code, in a worker and on a student's own machine.
 
 Cells, names, errors, graphs of tensors, and the inside of contracts, which builds the inputs of a case, calls
 the function and records what happened. It imports nothing else of the package: a worker loads it alone.
@@ -21,8 +21,9 @@ Decisions:
 * **What raises no audit event is made to report** (``reported.py``). ``globals()``, signal handlers, torch's
   frame evaluation and the collector's garbage lead to our code, too.
 * **A short list is compared always** (``torch_state.py``), not all that torch holds: of attacks by a replaced
-  attribute, most change no fact that is read past it, and what replaces must be named in a cell. Modules of
-  torch report an attribute that is set, because it can be restored before anything is compared.
+  attribute, most don't change observations, which bypass the attribute, and a cell must name the attack's
+  replacement. Modules of torch report every attribute that is set, because it can be restored before the
+  comparison.
 * **The compiler is not imported to be kept away** (``lazy_imports.py``). Otherwise a start takes 2.6 s more
   processor time, as much as importing torch, and 70 MB more.
 """

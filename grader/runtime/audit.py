@@ -39,7 +39,7 @@ from .opaque import sealed
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
 
 _MOST_CELLS = 20  # noticed of each kind: a flood of one kind leaves room for the others
-#: What each event is a trace of, in the words of ``grader/grading/flags.py``.
+#: The kind of trace of each event, in the words of ``grader/grading/flags.py``.
 _EVENTS = {
     "sys._getframe": "frames",
     "sys._current_frames": "frames",
@@ -67,7 +67,7 @@ _ATTRIBUTES = {
     **dict.fromkeys(("tb_frame", "gi_frame", "cr_frame", "ag_frame"), "frames"),
     **dict.fromkeys(("__class__", "__bases__"), "past the instance"),
 }
-#: What a library may do for a notebook. Of the rest libraries do much of their own accord.
+#: Kinds of traces that libraries cause only for a notebook; others they also cause by themselves.
 _ON_BEHALF = {"frames", "gc", "settrace"}
 #: The functions that raise the events of these kinds, whatever name a module gives them.
 _ASKED = {
@@ -126,16 +126,16 @@ _notices: list[int] = []  # the descriptor that takes notices; none on a student
 _noticed: dict[str, set[int | None]] = {}  # cells, by what was noticed in them
 _own: set[int] = set()  # the namespaces of our modules
 _words: list[dict[str, Any]] = []  # those of the present request
-_kept: dict[int, _Kept] = {}  # by the modules' namespaces
+_originals: dict[int, _Original] = {}  # by the modules' namespaces
 _passing: set[int] = set()  # code of ours that calls what a notebook gives it
 _executed: list[CodeType | None] = [None]  # code that ours executes next
 _exchanged: list[tuple[FunctionType, str, Any, str]] = []  # parts of functions, and what these are called
-_classes: list[str] = []  # what networks are called whose class was exchanged
-_HANDING = {f"{__package__}.kinds", "inside"}  # modules that make what a student's function is given
+_classes: list[str] = []  # the names of networks whose class was exchanged
+_MAKERS = {f"{__package__}.kinds", "inside"}  # modules whose objects are arguments of students' functions
 
 
-class _Kept(NamedTuple):
-    """A module before the notebook began: its namespace, the names there, what acts in it and its classes."""
+class _Original(NamedTuple):
+    """A module before the notebook began: its namespace, the names there, and its callables."""
 
     names: dict[str, Any]
     were: set[str]
@@ -161,7 +161,7 @@ def keep_libraries() -> None:
         own = [kind for kind in kinds if kind.__module__ == module.__name__]
         places = [vars(module), *(gc.get_referents(vars(kind))[0] for kind in own)]
         acting = [(p, n, v) for p in places for n, v in p.items() if callable(v) and n not in _SETTINGS]
-        _kept[identity(vars(module))] = _Kept(vars(module), _SETTINGS.union(vars(module)), acting)
+        _originals[identity(vars(module))] = _Original(vars(module), _SETTINGS.union(vars(module)), acting)
 
 
 def let_pass(code: CodeType) -> None:
@@ -273,7 +273,7 @@ def _listen(event: str, arguments: tuple[Any, ...]) -> None:
     notice(what, file)
     if event == "object.__setattr__" and arguments[1] == "__class__":
         kind = type(arguments[0])
-        _classes.extend([f"the class of a {kind.__qualname__}"] * (kind.__module__ in _HANDING))
+        _classes.extend([f"the class of a {kind.__qualname__}"] * (kind.__module__ in _MAKERS))
     elif event == "object.__setattr__" and what == "code objects":
         function, part = arguments[:2]
         code = function.__code__
@@ -283,7 +283,7 @@ def _listen(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _kind(event: str, arguments: tuple[Any, ...]) -> tuple[str | None, bool]:
-    """What an event is a trace of, or None, and whether a library may have done it for the notebook."""
+    """The kind of trace that an event is, or None, and whether a library may have caused it."""
     if event == "object.__setattr__":
         return _ATTRIBUTES.get(arguments[1]), True
     if event in ("open", "os.listdir", "os.scandir"):
@@ -370,9 +370,9 @@ def _is_innocent(frame: FrameType, *, is_first: bool) -> bool:
         return False  # its caller executes a module, or anybody a text
     if code.co_name == "format_stack" and "packages/torch/fx/" in file and _is_anomaly():
         return True  # torch's C++ asks for it at every operation
-    is_kept = identity(frame.f_globals) in _kept
+    is_compared = identity(frame.f_globals) in _originals
     return any(
-        part in file and (is_kept or part not in _ENDS) and (not functions or code.co_name in functions)
+        part in file and (is_compared or part not in _ENDS) and (not functions or code.co_name in functions)
         for part, functions in _INNOCENT.items()
     )
 
@@ -389,15 +389,15 @@ def _calls(code: CodeType, below: CodeType) -> bool:
 
 
 def _are_intact(frame: FrameType) -> bool:
-    """Whether the module of running code, and those that show frames, are what they were."""
-    own = _kept.get(identity(frame.f_globals))
-    used = [_kept[identity(vars(module))] for module in _ALWAYS]
+    """Whether the module of running code, and those that show frames, are unchanged."""
+    own = _originals.get(identity(frame.f_globals))
+    used = [_originals[identity(vars(module))] for module in _ALWAYS]
     return all(map(_is_intact, used if own is None else [own, *used]))
 
 
-def _is_intact(kept: _Kept) -> bool:
-    """Whether what acts in a module and its classes is what it was, and nothing hides what was not there."""
-    if not all(place.get(name) is value for place, name, value in kept.acting):
+def _is_intact(original: _Original) -> bool:
+    """Whether the callables of a module and its classes are unchanged, and no new name shadows one."""
+    if not all(place.get(name) is value for place, name, value in original.acting):
         return False
-    now = kept.names.copy().items()  # other threads may go on writing
-    return not any(callable(v) and (type(n) is not str or n not in kept.were) for n, v in now)
+    now = original.names.copy().items()  # other threads may go on writing
+    return not any(callable(v) and (type(n) is not str or n not in original.were) for n, v in now)

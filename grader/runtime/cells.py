@@ -114,7 +114,7 @@ class Notebook:
         self.cell = "cell"  # that runs, as a student knows it
         self.skipped: list[Skipped] = []  # in the cell that ran last
         self._flags = _FLAGS
-        self._stubs: Mapping[str, str] = {}
+        self._starter_code: Mapping[str, str] = {}
         self._checks: Mapping[str, Collection[int]] = {}
         self._seen_by: dict[str, dict[str, Any]] = {}  # once all cells have run: the names, by the answer
 
@@ -126,27 +126,27 @@ class Notebook:
     def set_assignment(
         self,
         demonstrations: Collection[str],
-        stubs: Mapping[str, str],
+        starter_code: Mapping[str, str],
         checks: Mapping[str, Collection[int]],
     ) -> None:
         """Before the first cell: say what the assignment is.
 
         Args:
             demonstrations: the sources of the released cells, without starter code.
-            stubs: the starter code of each answer, by its name; empty if it is unknown.
+            starter_code: by the name of each answer; empty if it is unknown.
             checks: the numbers of the cells that check it.
         """
         compile_course(source for source in demonstrations if source not in _course)
         known = (_course[source].does for source in demonstrations if source in _course)
         self.history.demonstrations = frozenset(known)
-        self._stubs, self._checks = stubs, checks
+        self._starter_code, self._checks = starter_code, checks
 
     def survey(self) -> dict[str, str]:
         """Once all cells have run: whether each answer is ``answered``, ``untouched`` or ``missing``."""
-        self._seen_by = {name: self.history.seen_by(name, self._checks[name]) for name in self._stubs}
+        self._seen_by = {name: self.history.seen_by(name, self._checks[name]) for name in self._starter_code}
         return {
-            name: answer_status(stub, name, self._seen_by[name], self.sources)
-            for name, stub in self._stubs.items()
+            name: answer_status(starter_code, name, self._seen_by[name], self.sources)
+            for name, starter_code in self._starter_code.items()
         }
 
     def show(self, answer: str) -> None:
@@ -218,46 +218,49 @@ class Notebook:
         failed, below = body[index], body[index + 1 :]
         if isinstance(failed, ast.Raise | ast.Assert):
             return
-        kept = {name: self.names[name] for name in self._kept_names()}
+        protected = {name: self.names[name] for name in self._answered_names()}
         names = _parts(failed) if isinstance(failed, ast.Import | ast.ImportFrom) else []
-        missing = [name for name in names if not self._runs(name, kept, file)]
+        missing = [name for name in names if not self._runs(name, protected, file)]
         skipped = missing[1:]  # the first raised the error
         for statement in below:
             if _ends_cell(statement):
                 break
-            skipped += [part for part in _parts(statement) if not self._runs(part, kept, file)]
+            skipped += [part for part in _parts(statement) if not self._runs(part, protected, file)]
         said = [part for part in skipped if not _does_nothing(part)]
         lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         self.skipped += [_skipped(part, lines) for part in said[: _MOST_SKIPPED - len(self.skipped)]]
 
-    def _kept_names(self) -> list[str]:
+    def _answered_names(self) -> list[str]:
         """The names that students' cells have defined so far, except for starter code."""
-        stubs = self._stubs
+        starter = self._starter_code
         return [
             name
             for name in self.history.own_names()
-            if name not in stubs or answer_status(stubs[name], name, self.names, self.sources) != "untouched"
+            if name not in starter
+            or answer_status(starter[name], name, self.names, self.sources) != "untouched"
         ]
 
-    def _runs(self, statement: ast.stmt, kept: Mapping[str, Any], file: str) -> bool:
+    def _runs(self, statement: ast.stmt, protected: Mapping[str, Any], file: str) -> bool:
         """Run a statement if it may run below an error; returns whether it has run completely.
 
         Args:
-            kept: names that it must not replace, and their values.
+            protected: names that it must not replace, and their values.
         """
         if not _may_run(statement):
             return False
         # An import mostly gives the same value again.
         is_import = isinstance(statement, ast.Import | ast.ImportFrom)
-        if not is_import and not kept.keys().isdisjoint(_bound_by(statement)):
+        if not is_import and not protected.keys().isdisjoint(_bound_by(statement)):
             return False
         try:
             self._run_code(_compiled(ast.Module([statement], []), file, self._flags))
         except Exception:
             return False
         finally:
-            is_done = all(name in self.names and self.names[name] is value for name, value in kept.items())
-            self.names.update(kept)
+            is_done = all(
+                name in self.names and self.names[name] is value for name, value in protected.items()
+            )
+            self.names.update(protected)
         return is_done
 
 
@@ -378,7 +381,7 @@ class _Loop(asyncio.BaseEventLoop):
 
     def __init__(self) -> None:
         super().__init__()
-        self._selector = self  # asyncio's own name for what waits for the world
+        self._selector = self  # asyncio's own name for the object that waits for input and output
 
     def select(self, timeout: float | None) -> list[Any]:
         if timeout is None:
@@ -442,7 +445,7 @@ class NullObject:
 
 
 def _shell_of(notebook: Notebook) -> Any:
-    """What ``get_ipython()`` gives: magics and commands are recognised and not executed."""
+    """The result of ``get_ipython()``: it recognizes magics and commands, and does not run them."""
 
     def execute(text: str, origin: str, above: str = "") -> None:
         """Run a text; report it if it stands in no cell, where the flags of cells cannot see it."""

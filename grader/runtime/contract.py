@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from . import gradients, identity, memory, perturbation, torch_objects, torch_state, vocabulary
-from .facts import Raised, Snap
+from .encoding import Raised, Snap
 from .kinds import MAKERS, Recorder, Scale, Setup, listen, measures_memory, snapped, tensors_in
 from .opaque import opaque
 from .side_effects import SideEffects
@@ -59,7 +59,7 @@ def observe_cases(
         functions: those of the check file that the plan names.
         builders: the sources of kinds as functions, by ``maker.factor.kind``.
     """
-    facts: list[dict[str, Any]] = []
+    observations: list[dict[str, Any]] = []
     remains: list[_Remains] = []
     leaves: list[_Leaf] = []
     if plan["counts graphs"]:
@@ -74,20 +74,19 @@ def observe_cases(
         case = _Case(watch, student, plan, functions, builders, levels, sizes if is_usual else {}, seed)
         gradients.begin_case(number, levels["call.arriving"])
         try:
-            facts.append(case.observed())
+            observations.append(case.observed())
         except _LateError:
-            left = len(plan["cases"]) - len(facts) - 1
-            facts += [{"stopped_after": _SECONDS}, *({"stopped_after": 0.0} for _ in range(left))]
+            left = len(plan["cases"]) - len(observations) - 1
+            observations += [{"stopped_after": _SECONDS}, *({"stopped_after": 0.0} for _ in range(left))]
             break
         remains.append(case.remains)
         leaves += case.leaves
-    is_told = any(
-        "earlier_result" in fact for fact in facts
-    )  # then it is, and with the case in which it shows
+    # A changed result that a case reports already needs no second report.
+    is_reported = any("earlier_result" in observation for observation in observations)
     are_others = any(_values([t]) != [value] for of_case in remains for t, value in of_case)
-    if not is_told and (are_others or any(_leaf(leaf[0]) != leaf for leaf in leaves)):
-        facts[0]["later_result"] = False
-    return facts
+    if not is_reported and (are_others or any(_leaf(leaf[0]) != leaf for leaf in leaves)):
+        observations[0]["later_result"] = False
+    return observations
 
 
 _Remains = list[
@@ -139,7 +138,7 @@ class _Case:
         self._watch, self._student, self._plan = watch, student, plan
         self._functions, self._builders, self._case = functions, builders, case
         self._sizes = sizes
-        self._is_ordinary = case == plan["base"]
+        self._is_base = case == plan["base"]
         own = functions.get(plan["call"])
         self._call = own or (lambda function, setup: function(*(setup[name] for name in plan["given"])))
         self._seed = seed
@@ -161,7 +160,7 @@ class _Case:
             (torch_objects.place_of(t), name) for name, thing in setup.items() for t in tensors_in(thing)
         ]
         make = self._functions.get(self._plan["mistakes"])
-        mistakes = snapped(make(setup)) if make and self._is_ordinary else None
+        mistakes = snapped(make(setup)) if make and self._is_base else None
         function = getattr(self._student, self._plan["function"])  # from here on results may be perturbed
         earlier: Any = None
         if sequence != "first":
@@ -183,32 +182,32 @@ class _Case:
         if only_modes:
             perturbation.pause()
             return {"side_effects": side_effects}
-        facts: dict[str, Any] = {
+        seen: dict[str, Any] = {
             "raised": result if _type(result) is Raised else None,
             "side_effects": side_effects,
             "earlier_result": not self._plan["result"] or _contents(earlier, arguments) == before,
             "mistakes": mistakes,
             "recorded": recorder.recorded_events() if self._plan["record"] else None,
         }
-        if facts["raised"] is None and self._plan["result"]:
+        if seen["raised"] is None and self._plan["result"]:
             places += [(torch_objects.place_of(t), "an earlier result") for t in _tensors(earlier)]
-            facts |= self._of_result(result, setup, places)
+            seen |= self._of_result(result, setup, places)
         judged = {name: one for name, one in pending.items() if self._case[f"{name}.pending"] == "loss"}
         if judged:
-            facts["pending"] = {name: gradients.gradients(*loss) for name, loss in judged.items()}
-        if self._plan["then"] and facts["raised"] is None:
-            facts["then"] = vocabulary.attempt(self._functions[self._plan["then"]], setup, result)
-        if sequence in _OTHER and facts["raised"] is None and self._goes_back("all", "backward"):
+            seen["pending"] = {name: gradients.gradients(*loss) for name, loss in judged.items()}
+        if self._plan["then"] and seen["raised"] is None:
+            seen["then"] = vocabulary.attempt(self._functions[self._plan["then"]], setup, result)
+        if sequence in _OTHER and seen["raised"] is None and self._goes_back("all", "backward"):
             of_earlier = _one_tensor(earlier, [*_tensors(earlier)])
-            facts["earlier_gradients"] = self._gradients(of_earlier, _targets(other))
+            seen["earlier_gradients"] = self._gradients(of_earlier, _targets(other))
         given = [t for thing in setup.values() for t in tensors_in(thing)]
-        facts["arrives"] = _arrives(given)
+        seen["arrives"] = _arrives(given)
         perturbation.pause()
         left = [*_tensors(result), *given]
         self.leaves = [_leaf(t) for t in given if torch_objects.is_leaf(t)]
         self.remains = [(_detach(t), value) for t, value in zip(left, _values(left), strict=True)]
-        _let_go([facts.get(name) for name in ("result", "gradients", "earlier_gradients", "then")])
-        return {name: fact for name, fact in facts.items() if not _is_ordinary(name, fact)}
+        _let_go([seen.get(name) for name in ("result", "gradients", "earlier_gradients", "then")])
+        return {name: value for name, value in seen.items() if not _is_default(name, value)}
 
     def _called(self, function: Any, setup: Setup) -> Any:
         """The result of the call, or the error that it raised. A class is watched while the call uses it."""
@@ -232,7 +231,7 @@ class _Case:
             function = getattr(self._student, self._plan["function"])
             seen = {**self._called_on_scale(function, setup), "memory": seen["memory"]}
             perturbation.pause()
-        return {name: value for name, value in seen.items() if not _is_ordinary(name, value)}
+        return {name: value for name, value in seen.items() if not _is_default(name, value)}
 
     def _called_on_scale(self, function: Any, setup: Setup) -> dict[str, Any]:
         """The memory that a call holds, and what it did; its result is dropped."""
@@ -296,7 +295,7 @@ class _Case:
             if not any(case.get(factor) == "loss" for case in (self._plan["base"], *self._plan["cases"])):
                 continue
             parts = [t for t in tensors_in(thing) if t.is_floating_point() and _numel(t)]
-            if not parts:  # what is empty
+            if not parts:  # it is empty
                 continue
             slopes = {f"a factor of {name}": _randn_like(t).requires_grad_() for t in parts[:1]}
             slopes |= {f"factor {n}": _randn_like(t).requires_grad_() for n, t in enumerate(parts[1:])}
@@ -308,51 +307,51 @@ class _Case:
     def _of_result(self, result: Any, setup: Setup, places: list[tuple[_Place, str]]) -> dict[str, Any]:
         tensors = [*_tensors(result)]
         objects = {_id(thing): name for name, thing in setup.items()}
-        its = [torch_objects.place_of(t) for t in tensors]
-        facts: dict[str, Any] = {
+        own = [torch_objects.place_of(t) for t in tensors]
+        seen: dict[str, Any] = {
             "result": snapped(result),
             "storage": [
-                next((name for other, name in places if _overlap(place, other)), "") for place in its
+                next((name for other, name in places if _overlap(place, other)), "") for place in own
             ],
             "objects": [objects.get(_id(t), "") for t in tensors],
             "incoming": True,
-            "shared": any(starmap(_overlap, pairwise(sorted(its)))) or any(map(_has_shared_entries, tensors)),
+            "shared": any(starmap(_overlap, pairwise(sorted(own)))) or any(map(_has_shared_entries, tensors)),
         }
         if self._goes_back("all", "backward", "each"):
             targets = _targets(setup)
             if self._goes_back("each"):
                 parts = {f"entry {n}": self._gradients(t, targets) for n, t in enumerate(tensors)}
-                facts["gradients"] = parts
+                seen["gradients"] = parts
             else:
-                facts["gradients"] = self._gradients(_one_tensor(result, tensors), targets)
+                seen["gradients"] = self._gradients(_one_tensor(result, tensors), targets)
                 if torch_objects.is_tensor(result):
-                    facts["gradients"]["output"] = facts["result"]  # its snap exists already
-            facts["incoming"] = not gradients.was_overwritten()
-        return facts
+                    seen["gradients"]["output"] = seen["result"]  # its snap exists already
+            seen["incoming"] = not gradients.was_overwritten()
+        return seen
 
 
-def _let_go(fact: Any) -> None:
-    """Drop the result with the call that used it: snaps hold another tensor on its storage."""
-    if _type(fact) is Snap:
-        fact.tensor = _detach(fact.tensor)
-    elif _type(fact) in {list, tuple, dict}:
-        for part in fact.values() if _type(fact) is dict else fact:
+def _let_go(seen: Any) -> None:
+    """Free the result and its graph: snaps hold a detached tensor on the same storage instead."""
+    if _type(seen) is Snap:
+        seen.tensor = _detach(seen.tensor)
+    elif _type(seen) in {list, tuple, dict}:
+        for part in seen.values() if _type(seen) is dict else seen:
             _let_go(part)
 
 
-def _is_ordinary(name: str, fact: Any) -> bool:
-    """Whether a field is at its default, and not sent; ``_USUAL`` in ``contracts/cases.py`` must agree."""
+def _is_default(name: str, value: Any) -> bool:
+    """Whether a field has its default, and is not sent; ``_USUAL`` in ``contracts/cases.py`` must agree."""
     match name:
         case "raised" | "recorded" | "mistakes":
-            return fact is None
+            return value is None
         case "side_effects":
-            return not fact["before"] and not fact["after"]
+            return not value["before"] and not value["after"]
         case "earlier_result" | "incoming" | "arrives":
-            return fact is True
+            return value is True
         case "shared":
-            return fact is False
+            return value is False
         case "storage" | "objects":
-            return not any(fact)
+            return not any(value)
     return False
 
 

@@ -1,4 +1,4 @@
-"""Exceptions as facts: classes, text and place, read past whatever a student's class overrides."""
+"""Describe exceptions by class names, text and location, bypassing everything a student's class overrides."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from . import errors, torch_objects
-from .facts import Raised, snap
+from .encoding import Raised, snap
 from .graph import behind, explains, leaf_of
 from .named_tensors import Given
 
@@ -24,7 +24,7 @@ _sha256 = hashlib.sha256
 _drawn = [0, 0]  # the seed of this request, and how many cotangents were drawn in it
 _overwritten = [False]  # whether a gradient that went back in `gradients` was written to on its way
 _equal, _ones_like = torch.equal, torch.ones_like
-#: What goes back, by its kind: of random numbers large ones, so that a gradient that is clipped shows.
+#: Cotangents by kind, from random numbers; they are large, so that clipped gradients differ.
 _COTANGENTS: dict[str, Callable[[Any], Any]] = {
     "typical": lambda numbers: _mul(numbers, 1e3),
     "huge": lambda numbers: _mul(numbers, 1e30),
@@ -51,7 +51,7 @@ def begin_case(number: int, arriving: str) -> None:
 
 
 def derived(seed: int, use: bytes) -> int:
-    """A seed for a use, which tells neither the seed itself nor that for another use."""
+    """A seed for one use; it reveals neither the original seed nor the seeds for other uses."""
     return int.from_bytes(_sha256(b"%d %b" % (seed, use)).digest()[:8])
 
 
@@ -68,10 +68,10 @@ def vjp(output: Any, *inputs: Any) -> list[Any]:
 def gradients(
     output: Any, others: Mapping[str, Any] | None = None, *, by: str = "grad", **named: Any
 ) -> dict[str, Any]:
-    """What arrives at named tensors when an output goes back with a random cotangent, 1000 times `vjp`'s.
+    """The gradients of named tensors for an output and a random cotangent, 1000 times that of `vjp`.
 
-    It raises no error of a student's code. By "backward" it fills ``.grad``, for what refuses
-    torch.autograd.grad, and then all leaves have again what they held.
+    Errors of a student's code are returned, not raised. With ``by="backward"`` the gradients are read from
+    ``.grad``, for graphs that refuse torch.autograd.grad; then every ``.grad`` is restored.
     """
     _drawn[1] += 1  # so that what becomes of this output changes the cotangent of no other
     try:
@@ -115,7 +115,7 @@ def _asked(output: Any, inputs: tuple[Any, ...], cotangent: Any) -> Any:
 
 
 def _filled(output: Any, inputs: tuple[Any, ...], cotangent: Any) -> list[Any]:
-    """What backward() puts into ``.grad`` of some leaves; then all leaves have again what they had."""
+    """The gradients that backward() accumulates in some leaves; then every ``.grad`` is restored."""
     reached = (leaf_of(node) for node in behind(output))
     leaves = [*inputs, *(leaf for leaf in reached if torch_objects.is_tensor(leaf))]
     before = [(leaf, torch_objects.read_grad(leaf)) for leaf in leaves]

@@ -1,4 +1,4 @@
-"""The nodes of the autograd graph behind some tensors, and the word ``graph``, which gives it as plain data.
+"""The nodes of the autograd graph behind some tensors, and the word ``graph``, which describes it for JSON.
 
 torch's C++ is asked through what was captured before any student's code: the node of a
 ``torch.autograd.Function`` is an object whose attributes the student writes. No backward and no hook is run,
@@ -109,7 +109,7 @@ def _next(node: Any) -> Any:
     return read(node)
 
 
-# What became of the tensors that a node saved for its backward. No hook is run.
+# The states of the tensors that a node saved for its backward. No hook is run.
 
 _base = torch._C.TensorBase
 _version, _is_inference, _stride = _base.__dict__["_version"].__get__, _base.is_inference, _base.stride
@@ -163,7 +163,7 @@ def explains(tensor: Any, text: str) -> bool:
     """Whether saved tensors behind a tensor are as torch's error says: a hook can raise its words."""
     said, *_ = _why(text)
     causes = {said, "packed", "unreadable"}
-    if said == "unreadable":  # what torch says of a tensor that was overwritten has versions in it
+    if said == "unreadable":  # torch's error about an overwritten tensor contains versions
         return _OVERWRITTEN not in text
     return any(s in causes for node in behind(tensor) for _, s, *_ in states(node))
 
@@ -187,7 +187,7 @@ def getter(kind: type, name: str) -> Any:
 
 
 class Bounds(NamedTuple):
-    """How much of a graph is told."""
+    """How much of a graph is described."""
 
     tensors: int
     nodes: int
@@ -210,7 +210,7 @@ def graph(**named: Any) -> dict[str, Any]:
 
 
 def forward_order(tensors: list[tuple[str, Any]]) -> list[int]:
-    """For each node that ``graph_of`` tells a number, which is larger for operations that ran later."""
+    """A number for each node of ``graph_of``; operations that ran later have larger numbers."""
     nodes = Walk([tensor for _, tensor in tensors], COUNTED).nodes
     return [
         getter(_PythonNode if issubclass(type(n), _PythonNode) else type(n), "_sequence_nr")(n)()
@@ -237,7 +237,7 @@ class _Graph:
         self._groups = [self._storages[key] for key in memory]  # of tensors on the same memory
 
     def _most_wanted(self, given: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-        """As many of the tensors as may be told: the first, those that a shown node stands for, others."""
+        """As many tensors as the bounds allow: the first, then those of shown nodes, then others."""
         leaves = {identity(leaf_of(node)) for node in self._shown}
         first, *others = given
         others.sort(key=lambda pair: identity(pair[1]) not in leaves and self._node_of(pair[1]) is None)
@@ -288,10 +288,10 @@ class _Graph:
     def _node(self, node: Any, after: list[int | None]) -> dict[str, Any]:
         leaf = leaf_of(node)
         is_known = is_tensor(leaf)
-        most, told = self._bounds.arrows, [*map(self._if_shown, after)]
+        most, shown = self._bounds.arrows, [*map(self._if_shown, after)]
         return {
             "op": errors.class_name(type(node)),
-            "next": told if len(told) <= most else [*told[: most - 1], None],
+            "next": shown if len(shown) <= most else [*shown[: most - 1], None],
             "leaf": _sizes(leaf) if is_known else None,
             "named": self._names.get(identity(leaf)) if is_known else None,
             "grad": is_known and read_grad(leaf) is not None,

@@ -22,7 +22,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from . import identity, memory
-from .facts import snap
+from .encoding import snap
 from .opaque import opaque, sealed, sealed_function
 from .torch_objects import made_by, read_grad, storage_of
 
@@ -149,7 +149,7 @@ def _diverged(*shape: int) -> Any:
 
 @sealed_function
 class _WithGaps(torch.autograd.Function):
-    """What no operation gives that is no view: a computed tensor that is not dense."""
+    """Give a non-leaf that is neither dense nor a view, which no operation of torch returns."""
 
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
@@ -249,8 +249,8 @@ class Recorder:
     """Records what networks did during a call, how often and with which arguments."""
 
     def __init__(self, networks: dict[int, str], wanted: Collection[str] = ()) -> None:
-        facts = [note.rpartition(".")[2].partition("+")[0] for note in wanted]
-        self._names, self._wanted = networks, set(facts)
+        events = [note.rpartition(".")[2].partition("+")[0] for note in wanted]
+        self._names, self._wanted = networks, set(events)
         self.calls = dict.fromkeys(networks.values(), 0)
         self.copies = 0
         self.recorded = False
@@ -319,9 +319,9 @@ class Recorder:
 
 
 class Scale(Recorder):
-    """What networks find the process to hold while they compute, beyond what it held before.
+    """The additional memory of the process, measured by networks while they compute.
 
-    Of bytes, and of Python's small objects, whose sizes nobody knows; and which of their outputs outlive it.
+    It counts bytes, Python's small objects, whose sizes are unknown, and outputs that outlive the call.
     """
 
     def __init__(self) -> None:
@@ -346,7 +346,7 @@ class Scale(Recorder):
         return sum(_id(storage) not in kept for storage in outputs)
 
     def amounts(self, left: int) -> dict[str, int]:
-        """What is compared with the reference, and what is left once the call is over."""
+        """The amounts that are compared with the reference's, and those that remain after the call."""
         return {
             "left": left - self.before,
             "peak": self.peak,
@@ -465,13 +465,13 @@ class Net(nn.Module):
         inputs, hidden, outputs = sizes
         first, last = _linear(inputs, hidden), _linear(hidden, outputs)
         # Put where `nn.Module` keeps them: its own way takes as long as a small product of matrices.
-        parameters, modules, its = self._parameters, self._modules, vars(self)
+        parameters, modules, attributes = self._parameters, self._modules, vars(self)
         part = setup.build("module", "inside", kind, hidden)
         nest = kind("nest")
         gives, mixes = kind("gives"), kind("rows") == "together"
-        # What shows no student's code the settings of the case; a copy of the network has the same.
-        its["begin"] = opaque(_raise_error_of if may_raise else _let_through)
-        its["finish"] = opaque(lambda out: _finished(out, gives, mixes=mixes))
+        # These hide the settings of the case from student code; a copy of the network has the same.
+        attributes["begin"] = opaque(_raise_error_of if may_raise else _let_through)
+        attributes["finish"] = opaque(lambda out: _finished(out, gives, mixes=mixes))
         if nest == "bare":  # it has no modules
             parameters.update(weight=first.weight, bias=first.bias)
             parameters.update(last_weight=last.weight, last_bias=last.bias)
@@ -494,19 +494,19 @@ class Net(nn.Module):
 
     def pieces(self) -> tuple[Any, Any, Any]:
         """The first layer, what depends on the mode, and the last layer."""
-        its: Any = self
+        net: Any = self
         if "weight" in self._parameters:
             return (
-                opaque(lambda x: F.linear(x, its.weight, its.bias)),
-                opaque(lambda h: 2 * h if its.training else h),
-                opaque(lambda h: F.linear(h, its.last_weight, its.last_bias)),
+                opaque(lambda x: F.linear(x, net.weight, net.bias)),
+                opaque(lambda h: 2 * h if net.training else h),
+                opaque(lambda h: F.linear(h, net.last_weight, net.last_bias)),
             )
-        return (*its.low[0], its.high[0][0]) if "low" in self._modules else (its.first, its.part, its.last)
+        return (*net.low[0], net.high[0][0]) if "low" in self._modules else (net.first, net.part, net.last)
 
     def forward(self, x: Any) -> Any:
         """Tanh between two layers; how an input begins may be the caller's error."""
-        its, begun = vars(self), _sequence_number()
-        its["begin"](x)
+        attributes, begun = vars(self), _sequence_number()
+        attributes["begin"](x)
         first, part, last = self.pieces()
         h = first(x) if "echo" not in self._modules else first(x) - 2 * self.echo(x)
         hidden = torch.tanh(h + self.hidden_shift) if "hidden_shift" in self._buffers else torch.tanh(h)
@@ -514,7 +514,7 @@ class Net(nn.Module):
         if "scale" in self._parameters:
             out = out * self.scale * (1.5 if self.training else 1)  # its forward uses self.training
         out = out + self.shift if "shift" in self._buffers else out
-        out = its["finish"](out)
+        out = attributes["finish"](out)
         note_call(self, out, begun)
         return out
 

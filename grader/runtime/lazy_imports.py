@@ -61,7 +61,7 @@ def _disable(function: Any = None, recursive: bool = True, **options: Any) -> An
 
 
 def _graph_break(msg: str = "") -> None:
-    """Where a compiled graph would end."""
+    """Do nothing: a compiled graph would end here."""
 
 
 def _sym_eq(x: Any, y: Any) -> Any:

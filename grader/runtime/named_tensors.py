@@ -31,13 +31,13 @@ class Module(NamedTuple):
 
 
 class Given:
-    """What named values consist of."""
+    """The tensors in named values."""
 
     def __init__(self, named: Mapping[str, Any]) -> None:
         self.tensors: list[tuple[str, Any]] = []
         self.owners: list[int | None] = []  # of each tensor the index of its module; None for any other
         self.modules: list[Module] = []  # in the order of ``named_modules``, and each once
-        self.others: list[tuple[str, Any]] = []  # what is, or holds, no tensor
+        self.others: list[tuple[str, Any]] = []  # values without tensors
         self.is_cut = False  # whether there is more than is read
         self._seen: set[int] = set()
         for name, value in named.items():

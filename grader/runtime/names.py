@@ -64,7 +64,7 @@ class NameHistory:
             return
         self._used |= _names_used(code) if is_own else set()
         # No value is kept alive longer than needed, because a student's cell may observe that it is freed.
-        kept = {} if is_own else {name: self._values.get(name, _MISSING) for name in self._own | self._used}
+        before = {} if is_own else {name: self._values.get(name, _MISSING) for name in self._own | self._used}
         self._before = {name: identity(value) for name, value in self._values.items()}
         ran_through, self._is_own = False, is_own
         try:  # and no context manager: contextlib writes into what a student raises
@@ -78,8 +78,8 @@ class NameHistory:
             for name in given:
                 if is_own:
                     self._replaced.pop(name, None)
-                elif name in kept:
-                    self._replaced.setdefault(name, []).append((number, kept[name]))
+                elif name in before:
+                    self._replaced.setdefault(name, []).append((number, before[name]))
                 if is_own or name not in self._own:
                     self._given_in[name] = number
 
@@ -157,7 +157,7 @@ def _stored(code: types.CodeType) -> set[str]:
 # Whether a name is an answer, starter code or missing; this runs no code of the notebook.
 
 
-def answer_status(stub: str, name: str, names: Mapping[str, Any], sources: Sources) -> str:
+def answer_status(starter_code: str, name: str, names: Mapping[str, Any], sources: Sources) -> str:
     """``missing``, ``untouched`` (starter code) or ``answered``, for a name that the notebook should define.
 
     Syntax trees are compared without docstrings, so starter code that was only moved, reformatted or
@@ -167,30 +167,30 @@ def answer_status(stub: str, name: str, names: Mapping[str, Any], sources: Sourc
         return "missing"
     value = names[name]
     try:
-        asked, used = parse_stub(stub)
+        asked, used = parse_starter_code(starter_code)
         if type(value) is types.FunctionType and _names_in(value.__code__) not in used:
             return "answered"  # without a look at its text, which takes much longer
         definitions = _definitions_of(value, sources)
-        untouched = bool(definitions) and all(d and _is_same(d, asked) for d in definitions)
+        is_starter_code = bool(definitions) and all(d and _is_same(d, asked) for d in definitions)
     except Exception:  # no definition of a student's may break the survey
         return "answered"
-    return "untouched" if untouched else "answered"
+    return "untouched" if is_starter_code else "answered"
 
 
 _Names = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 @cache  # filled in the zygote, for all workers
-def parse_stub(stub: str) -> tuple[ast.stmt, list[_Names]]:
+def parse_starter_code(source: str) -> tuple[ast.stmt, list[_Names]]:
     """The syntax of starter code, and the names it uses, with and without postponed annotations."""
-    definition = ast.parse(stub).body[0]
-    modules = (compile(stub, "<stub>", "exec", flags, dont_inherit=True) for flags in (0, POSTPONED))
+    definition = ast.parse(source).body[0]
+    modules = (compile(source, "<starter>", "exec", flags, dont_inherit=True) for flags in (0, POSTPONED))
     codes = (code for module in modules for code in module.co_consts if isinstance(code, types.CodeType))
     return definition, [_names_in(c) for c in codes if c.co_name == getattr(definition, "name", None)]
 
 
 def _names_in(code: types.CodeType) -> _Names:
-    """What no docstring and no formatting changes."""
+    """The names in compiled code, which don't depend on docstrings and formatting."""
     return code.co_names, code.co_varnames
 
 

@@ -63,4 +63,4 @@ def hide_subclasses(*modules: str) -> None:
         return [k for k in subclasses(kind) if str(_module_of(k)).partition(".")[0] not in modules]
 
     table["__subclasses__"] = opaque(others)
-    ctypes.pythonapi.PyType_Modified(ctypes.py_object(type))  # what was looked up before is forgotten
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(type))  # invalidates cached lookups

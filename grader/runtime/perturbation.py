@@ -1,7 +1,8 @@
-"""Moves what the course's own answer computes by a few units in the last place: where does that lead?
+"""Perturbs the results of the course's own answer by a few units in the last place.
 
-Arithmetic in another order is rounded otherwise. So the reference is observed again with every rounded result
-perturbed at random: how far its facts change says how exact anyone's can be (``sandbox/sensitivity.py``).
+Arithmetic in another order is rounded differently. So the reference is observed again while every rounded
+result is perturbed at random: the changes of its observations show how exact any answer can be
+(``sandbox/sensitivity.py``).
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def reasons(
 
 
 def _reason(function: Any, sources: Mapping[str, str]) -> dict[str, str]:
-    """What the source says; nothing where it is not known, or where several ``return`` give values."""
+    """The cause in the source; empty if it is unknown, or if several ``return`` have values."""
     for _ in range(_MAX_STEPS):
         if type(function) is not FunctionType:
             return {}

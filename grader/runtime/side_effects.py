@@ -25,7 +25,7 @@ from typing import Any
 import torch
 
 from . import errors, identity, torch_objects, torch_state
-from .facts import Snap
+from .encoding import Snap
 from .torch_objects import items_of
 
 globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
@@ -44,22 +44,22 @@ _Parts = Iterable[tuple[str, Any]]  # the ends of paths, and what is there
 
 
 class SideEffects:
-    """``with SideEffects(model=model, w=w) as kept`` fills ``kept`` with ``before`` and ``after``.
+    """``with SideEffects(model=model, w=w) as changes`` fills ``changes`` with ``before`` and ``after``.
 
-    Both have the paths on which something is other by then, as far as there was or is anything.
+    Both contain the paths that changed, ``before`` those that existed and ``after`` those that exist now.
     """
 
     def __init__(self, **named: Any) -> None:
         self._named = named
         self._numbers: dict[int, tuple[int, Any]] = {}  # holds the objects, so that no id is used twice
-        self._kept: dict[str, Any] = {}
+        self._changes: dict[str, Any] = {}
 
     def __enter__(self) -> dict[str, Any]:
-        self._kept["before"] = self._record()
-        return self._kept
+        self._changes["before"] = self._record()
+        return self._changes
 
     def __exit__(self, *error: object) -> None:
-        before, after = self._kept["before"], self._record()
+        before, after = self._changes["before"], self._record()
         for path in before.keys() & after.keys():
             if before[path]["kind"] == after[path]["kind"] == "tensor":
                 after[path]["held"] = _holds_its_values(before[path]["tensor"].grad)
@@ -68,8 +68,8 @@ class SideEffects:
         changed = gone | {path: entry for path, entry in after.items() if path not in same}
         for path in changed.keys() & before.keys():
             before[path], changed[path] = _without_what_is_alike(before[path], changed[path])
-        self._kept["before"] = {path: before[path] for path in changed if path in before}
-        self._kept["after"] = changed
+        self._changes["before"] = {path: before[path] for path in changed if path in before}
+        self._changes["after"] = changed
 
     def _record(self) -> dict[str, Any]:
         recorder = _Recorder(self._numbers)

@@ -1,4 +1,4 @@
-"""What code of a check file sees of a notebook: names, functions that are watched, tensors that are plain.
+"""A notebook as the code of a check file sees it: names, watched functions, and plain tensors.
 
 ``w.grad`` or ``loss.backward()`` there call whatever the class of ``w`` and its own ``__dict__`` hold.
 So what a student's function returned, and what it was given, is made a tensor of torch's own class, the same
@@ -90,7 +90,7 @@ class CallWatch:
         self.has_value: dict[str, bool] = {}
 
     def call(self, function: Callable[[], Any], given: Iterable[Any]) -> Any:
-        """What a call returns.
+        """Call a function and return its result.
 
         Args:
             function: makes the call.

@@ -40,7 +40,7 @@ _view_as_real, _strided = torch.view_as_real, torch.strided
 _Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
 _tobytes, _in_base64 = np.ndarray.tobytes, binascii.b2a_base64
 _AS_THEY_ARE = frozenset({torch.float32, torch.float64, torch.int64, torch.uint64, torch.bool})
-#: What holds all numbers of the dtypes that do not travel as they are.
+#: Wider dtypes for those that are not sent themselves.
 _WIDER = {
     **dict.fromkeys((torch.int8, torch.int16, torch.int32), torch.int64),
     **dict.fromkeys((torch.uint8, torch.uint16, torch.uint32), torch.int64),
@@ -114,9 +114,9 @@ def read_grad(tensor: Any) -> Any:
 
 
 class Fields(NamedTuple):
-    """All facts of a tensor that do not refer to other tensors; where they are equal, all of them are.
+    """All observed properties of a tensor that don't refer to other tensors.
 
-    The value is the bytes of its elements in row-major order, None where there are no numbers to read; a
+    The value is the bytes of its elements in row-major order, or None if there are no numbers to read; a
     complex number is two real numbers.
     """
 
@@ -131,7 +131,7 @@ class Fields(NamedTuple):
     version: int | None
 
     def encoded(self) -> dict[str, Any]:
-        """The same as it travels."""
+        """The same in the form of JSON."""
         return {
             "kind": "Parameter" if self.kind is _Parameter else "Tensor",
             "dtype": str(self.dtype),
@@ -146,7 +146,7 @@ class Fields(NamedTuple):
 
 
 def fields_of(tensor: Any) -> Fields:
-    """The facts of a tensor now; within torch.func, those of its content."""
+    """The present properties of a tensor; within torch.func, those of its content."""
     if _interpreter() is None and not _is_wrapped(tensor):
         return _fields(tensor, tensor)
     with _without_transforms():
@@ -225,7 +225,7 @@ def _content(tensor: Any) -> tuple[Any, int]:
     return _permute(inner, [mapped, *(d for d in range(_dim(inner)) if d != mapped)]), batches + 1
 
 
-# What a module or an optimizer holds, read past everything its class may define.
+# The content of a module or an optimizer, read without calling anything that its class may define.
 
 _Module, _Optimizer = torch.nn.Module, torch.optim.Optimizer
 _module_dict = _Module.__dict__["__dict__"].__get__
@@ -270,13 +270,13 @@ def _below(module: Any, prefix: str, above: tuple[Any, ...]) -> Iterator[tuple[s
 
 
 def members(module: Any, part: str) -> list[tuple[str, Any]]:
-    """What a module itself registered: ``_parameters``, ``_buffers`` or ``_modules``, without None."""
+    """A module's own ``_parameters``, ``_buffers`` or ``_modules``, without None."""
     registered = items_of(attributes_of(module).get(part))
     return [(name, value) for name, value in registered if type(name) is str and value is not None]
 
 
 def named(module: Any, part: str) -> dict[str, Any]:
-    """What a module and all below it registered, by full names; what is shared has several."""
+    """The same of a module and all modules below it, by full names; a shared object has several names."""
     below = modules_of(module)
     return {f"{prefix}{name}": held for prefix, child in below for name, held in members(child, part)}
 
@@ -288,7 +288,7 @@ def groups_of(optimizer: Any) -> list[list[Any]]:
 
 
 def memory_of(optimizer: Any) -> dict[int, list[tuple[Any, Any]]]:
-    """What an optimizer remembers of each parameter (momentum ...), by the id of the parameter."""
+    """An optimizer's state of each parameter (momentum ...), by the id of the parameter."""
     kept = items_of(attributes_of(optimizer).get("state"))
     return {identity(parameter): items_of(memory) for parameter, memory in kept}
 

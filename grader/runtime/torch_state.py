@@ -167,7 +167,7 @@ def interceptions(before: dict[str, int]) -> tuple[list[str], list[str]]:
 
 
 def modes() -> dict[str, Any]:
-    """What a question's code could leave changed for another, as comparable values."""
+    """The state that one question's code could change for another, as comparable values."""
     return {
         "grad mode": _is_grad(),
         "default dtype": str(_get_dtype()),
@@ -205,13 +205,13 @@ _dtypes = {kind: _get_autocast_dtype(kind) for kind in _KINDS}
 _set_recursion_limit = sys.setrecursionlimit
 _recursion_limit = _get_recursion_limit()
 _collect = gc.enable
-_kept: list[Any] = []  # a guard of torch's puts back what was before it as soon as it is freed
+_guards: list[Any] = []  # kept alive, because torch's guard restores the previous mode when it is freed
 
 
 def _restore_lasting_modes() -> None:
     """Put back inference mode, autocast, the recursion limit and the collection of garbage."""
     if _is_inference():
-        _kept.append(_Inference(False))
+        _guards.append(_Inference(False))
     for kind in _KINDS:
         if _is_autocast(kind):
             _set_autocast(kind, False)
@@ -249,19 +249,20 @@ def exchanged_kernels() -> list[str]:
     return [f"kernel {name}" for name in own if name.startswith("aten/")]
 
 
-# What a request relies on is compared with what it was before any student's code, and put back: the classes
-# of tensors, modules, optimizers and of the networks that are handed over, what its code names of torch's
-# modules and of Python's own functions, and its own words. A function whose code is exchanged raises an event
-# (`audit.py`). What torch uses deeper inside is not compared: a cell that replaces it has to name it.
+# The attributes that a request relies on are compared with those before any student's code, and restored:
+# the classes of tensors, modules, optimizers and given networks, the attributes of torch's modules and of
+# Python's builtins that its code names, and its own words. A function whose code is exchanged raises an event
+# (`audit.py`). Deeper parts of torch are not compared: a cell that replaces them must name them.
 
 #: Compared always. Of a class that the code names, its own classes are compared as well.
 _CLASSES = (torch.Tensor, nn.Parameter, nn.Module, torch.autograd.Function, torch.optim.Optimizer)
-#: Compared as far as the code names them: to look at all they hold copies the pages of thousands of objects.
+#: Only their attributes that the code names are compared, because comparing all would copy the memory pages
+#: of thousands of objects.
 _MODULES = (
     *(torch, torch.autograd, torch.autograd.graph, torch.func, torch.optim, torch.utils.checkpoint),
     *(nn, nn.functional, nn.init, nn.utils, builtins, math, warnings),
 )
-#: What Python and torch themselves set while running.
+#: Attributes that Python and torch themselves set while running.
 _FLUCTUATING = {"__abstractmethods__", "_", "Storage"}
 _MISSING = object()
 
@@ -309,11 +310,12 @@ class _ManyAttributes:
 
     def __init__(self, several: Iterable[_Attributes] = ()) -> None:
         self._several = [*several]
-        self._names = [name for its in self._several for name in its.values]
-        self._values = [value for its in self._several for value in its.values.values()]
-        self._places = [its.current for its in self._several for _ in its.values]
-        classes = [its for its in self._several if isinstance(its.owner, type)]
-        self._classes, self._sizes = [its.current for its in classes], [len(its.values) for its in classes]
+        self._names = [name for each in self._several for name in each.values]
+        self._values = [value for each in self._several for value in each.values.values()]
+        self._places = [each.current for each in self._several for _ in each.values]
+        classes = [each for each in self._several if isinstance(each.owner, type)]
+        self._classes = [each.current for each in classes]
+        self._sizes = [len(each.values) for each in classes]
 
     def restore(self) -> list[str]:
         """Put back what was changed; returns its names."""
@@ -355,7 +357,7 @@ _HEAP_TYPE, _CAN_CHANGE = 1 << 9, 1 << 9 | 1 << 8
 
 
 def capture_request(code: types.CodeType, words: types.ModuleType) -> None:
-    """What the next request relies on too: what its code names, its words, and the classes among these."""
+    """Also watch the objects of the next request: those that its code names, its words, and their classes."""
     names = set(_names_in(code))
     named = []
     for module in _modules:

@@ -20,7 +20,7 @@ from torch import nn
 from torch.nn import functional
 
 from . import errors, gradients, identity, kinds, torch_objects
-from .facts import Raised, key_text, snap
+from .encoding import Raised, key_text, snap
 from .graph import graph
 from .opaque import sealed_function
 from .watching import graph_at
@@ -45,7 +45,7 @@ def begin_request(seed: int) -> None:
     _marks.clear()
     gradients.begin_request(seed)
     _calls[:] = [gradients.derived(seed, b"calls"), 0]
-    reseed(gradients.derived(seed, b"inputs"))  # which torch.initial_seed() tells students' code
+    reseed(gradients.derived(seed, b"inputs"))  # which student code can read with torch.initial_seed()
 
 
 def seed_of_case(number: int) -> int:
@@ -77,7 +77,7 @@ def state(thing: Any) -> dict[str, Any]:
 
 
 def attempt(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What the function returns, or the error it raised, as a fact."""
+    """Return the result of a function, or the error that it raised, as an observation."""
     try:
         return function(*args, **kwargs)
     except Exception as error:
@@ -85,7 +85,7 @@ def attempt(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def warned(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, list[str]]:
-    """What the function returns, and the texts of the warnings it caused; of a filter that it left, too."""
+    """The function's result, and the texts of the warnings it caused, also through a filter that it left."""
     with _catch_warnings(record=True) as caught:
         _simplefilter("always")
         before = [*warnings.filters]

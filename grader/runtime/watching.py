@@ -108,7 +108,7 @@ def _are_same(one: Any, other: Any) -> bool:
 
 
 def replacement(module: Any, forward: Any, watched: Callable[..., Any]) -> Any:
-    """What stands for a module's forward; a copy of the module has its own, unwatched."""
+    """A watched stand-in for a module's forward; a copy of the module has its own forward, unwatched."""
     substitute = opaque(watched)
 
     def copied(memo: dict[int, Any]) -> Any:

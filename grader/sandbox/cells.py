@@ -25,7 +25,7 @@ from grader.sandbox.decoding import (
     parse_notices,
     parse_survey,
 )
-from grader.sandbox.evidence import REASONS, Answer, CellFailure, Evidence, Failure, no_facts
+from grader.sandbox.evidence import REASONS, Answer, CellFailure, Evidence, Failure, not_observed
 from grader.sandbox.plan import ObservationPlan, TimeLimits
 from grader.sandbox.wire import WireError
 from grader.sandbox.zygote import CpuTimes, WorkerProcess, killed_for_memory
@@ -42,7 +42,7 @@ _Noticed = TypeVar("_Noticed", bound=str | Notice)
 
 
 class Workers(Protocol):
-    """What an observer needs of a zygote."""
+    """The interface of a zygote that an observer needs."""
 
     def worker(self) -> AbstractContextManager[WorkerProcess]:
         """A worker in which no cell has run; it ends with its block."""
@@ -65,11 +65,11 @@ class NothingToObserveError(Exception):
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure)
-        self.reason = no_facts(failure)
+        self.reason = not_observed(failure)
 
 
 class NotebookRun:
-    """What is known of a notebook, and the time it has left.
+    """The state of a notebook's observation, and the time that it has left.
 
     Attributes:
         names: the status of each function, once the cells have run.
@@ -87,7 +87,7 @@ class NotebookRun:
         self.cells_end = begun + limits.notebook * _CELLS_SHARE
         self.names: dict[str, Status] = {}
         self.defined_in: dict[str, int | None] = {}
-        self._patched: list[str] = []  # what the notebook changed in torch
+        self._patched: list[str] = []  # changes of torch by the notebook
         self._notices: list[Notice] = []
         self._size = 0  # bytes of the answers
         self._starved = False  # whether others may have had the processors or the memory it lacked
@@ -186,9 +186,9 @@ class NotebookRun:
         plan, checked = self._plan, [(cell.number, questions_checked(cell.source)) for cell in self._cells]
         checks = {
             function: [number for number, questions in checked if plan.questions.get(function) in questions]
-            for function in plan.stubs
+            for function in plan.starter_code
         }
-        return {"demonstrations": plan.demonstrations, "stubs": plan.stubs, "checks": checks}
+        return {"demonstrations": plan.demonstrations, "starter_code": plan.starter_code, "checks": checks}
 
     def _run_cells(self, worker: WorkerProcess) -> None:
         """Run the cells, until their time is over; what is defined by then counts."""
@@ -197,7 +197,7 @@ class NotebookRun:
                 self._run_cell(worker, cell)
                 continue
             if self.names:  # they ran before, and half of them are of no use
-                raise NothingToObserveError(Failure.TOO_LATE_FOR_NOTEBOOK)
+                raise NothingToObserveError(Failure.NOTEBOOK_OVER)
             for unreached in self._cells[position:]:
                 failed = CellFailure(unreached.number, None, _UNREACHED)
                 self._failed.setdefault(unreached.number, failed)
@@ -233,7 +233,7 @@ class NotebookRun:
         self._cells = self._cells[:position] + following
 
     def _survey(self, worker: WorkerProcess) -> None:
-        parse = partial(parse_survey, functions=set(self._plan.stubs))
+        parse = partial(parse_survey, functions=set(self._plan.starter_code))
         survey = self.ask(worker, "survey", {}, self._limits.cell, parse)
         self.note_patched(survey.patched)
         self.names, self.defined_in = self.names or survey.names, self.defined_in or survey.cells
@@ -242,7 +242,7 @@ class NotebookRun:
 
 
 def united(before: Iterable[_Noticed], more: Iterable[_Noticed]) -> list[_Noticed]:
-    """What several workers of a notebook noticed, sorted, without repetition, the first of each kind."""
+    """The notices of several workers, sorted, without repetition; at most `_MAX_UNITED` of each kind."""
     everything = sorted({*before, *more}, key=str)
     kinds = groupby(everything, lambda noticed: noticed[0] if isinstance(noticed, tuple) else "")
     return [noticed for _, alike in kinds for noticed in islice(alike, _MAX_UNITED)]

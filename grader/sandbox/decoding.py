@@ -1,7 +1,7 @@
 """Decodes answers of a worker: JSON of exactly the agreed form becomes observations; all else is malformed.
 
-msgspec compares it with the types below, which are that form; ``worker/facts.py`` writes it. NaN is a valid
-number here but not in JSON: msgspec refuses it, so Python's json module reads such answers.
+msgspec compares it with the types below, which define that form; ``runtime/encoding.py`` writes it. NaN is a
+valid number here but not in JSON: msgspec refuses it, so Python's json module reads such answers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from msgspec import DecodeError, Meta, Struct, ValidationError, convert
 from msgspec.json import Decoder
 
-from grader.sandbox.facts import Count, Exact, Int, Other, Raised, ReturnedNone, Tensor, Text
+from grader.sandbox.values import Count, Exact, Int, Other, Raised, ReturnedNone, Tensor, Text
 
 MAX_ITEMS = 300_000
 MAX_NESTING = 40  # no honest answer is deeper: the worker cuts values off at a smaller depth
@@ -107,12 +107,12 @@ class _Table:
         if index not in self._decoded:
             if index >= len(self._tensors) or depth > _MAX_GRADIENTS:
                 raise MalformedError
-            its = self._tensors[index]
-            value = None if its.value is None else _elements(its.value, its.dtype, its.shape)
-            grad = None if its.grad is None else self.tensor(its.grad, depth + 1)
+            sent = self._tensors[index]
+            value = None if sent.value is None else _elements(sent.value, sent.dtype, sent.shape)
+            grad = None if sent.grad is None else self.tensor(sent.grad, depth + 1)
             self._decoded[index] = Tensor(
-                *(its.kind, its.dtype, its.shape, value, its.is_leaf, its.requires_grad, its.grad_fn),
-                *(its.retains_grad, its.version, its.identity, its.storage, grad),
+                *(sent.kind, sent.dtype, sent.shape, value, sent.is_leaf, sent.requires_grad, sent.grad_fn),
+                *(sent.retains_grad, sent.version, sent.identity, sent.storage, grad),
             )
         return self._decoded[index]
 
@@ -225,7 +225,7 @@ class _Other(_Value, tag="other"):
 _AnyValue = _None | _Bool | _Integer | _Float | _Str | _Tensor | _List | _Tuple | _Dict | _Raised | _Other
 
 
-class Facts(Exact, frozen=True):
+class ReturnedValue(Exact, frozen=True):
     """The return value of the code that was sent."""
 
     value: _AnyValue
@@ -240,7 +240,7 @@ class WorkerAnswer(Exact, frozen=True):
     """A worker's answer to a request."""
 
     raised: Raised | None
-    facts: Facts | None
+    returned: ReturnedValue | None
     changed: Words
     patched: Words
     none: Annotated[tuple[ReturnedNone, ...], Meta(max_length=1000)] = ()

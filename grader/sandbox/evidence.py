@@ -24,8 +24,8 @@ from grader.sandbox.decoding import (
     parse,
     parse_answer,
 )
-from grader.sandbox.facts import Exact, Raised, ReturnedNone
 from grader.sandbox.sensitivity import with_most_sensitivity, with_sensitivity
+from grader.sandbox.values import Exact, Raised, ReturnedNone
 from grader.text import quoted, some, utf8_text
 
 #: The message for students if there is nothing to diagnose.
@@ -48,8 +48,8 @@ class Failure(StrEnum):
     NOTHING_DEFINED = "nothing defined"
     NOTHING_SEEN = "nothing seen"
     NOT_REACHED = "not reached"
-    TOO_LATE = "too late"
-    TOO_LATE_FOR_NOTEBOOK = "too late for the notebook"
+    QUESTION_OVER = "too late"
+    NOTEBOOK_OVER = "too late for the notebook"
 
 
 _NOT_REACHED = "this part was not reached"
@@ -71,8 +71,8 @@ REASONS = {
     Failure.NOTHING_DEFINED: "the notebook ended or blocked its process before it defined anything",
     Failure.NOTHING_SEEN: "the notebook ended or blocked its process before its functions could be called",
     Failure.NOT_REACHED: _NOT_REACHED,
-    Failure.TOO_LATE: f"{_NOT_REACHED}, because the time of the question was used up before",
-    Failure.TOO_LATE_FOR_NOTEBOOK: f"{_NOT_REACHED}, because the time of the notebook was used up before",
+    Failure.QUESTION_OVER: f"{_NOT_REACHED}, because the time of the question was used up before",
+    Failure.NOTEBOOK_OVER: f"{_NOT_REACHED}, because the time of the notebook was used up before",
 }
 #: Failures in which the process gave no proper answer.
 ENDINGS = frozenset(
@@ -82,24 +82,24 @@ ENDINGS = frozenset(
     }
 )
 #: Failures that follow from an earlier one, and show no misunderstanding.
-CONSEQUENCES = frozenset({Failure.NOT_REACHED, Failure.TOO_LATE, Failure.TOO_LATE_FOR_NOTEBOOK})
+CONSEQUENCES = frozenset({Failure.NOT_REACHED, Failure.QUESTION_OVER, Failure.NOTEBOOK_OVER})
 #: Failures because the time of a request, a question or a notebook ran out.
-OUT_OF_TIME = frozenset({Failure.TIMEOUT, Failure.LATE, Failure.TOO_LATE, Failure.TOO_LATE_FOR_NOTEBOOK})
+OUT_OF_TIME = frozenset({Failure.TIMEOUT, Failure.LATE, Failure.QUESTION_OVER, Failure.NOTEBOOK_OVER})
 
 UNJUDGED = "This check has no verdict; your instructor will look at it."
 
 
 @dataclass(frozen=True)
-class NoFacts:
+class NotObserved:
     """The reason why a request has no answer: a sentence for the student, and its kind."""
 
     reason: str
     failure: Failure | None = field(default=None, compare=False)
 
 
-def no_facts(failure: Failure, **details: Any) -> NoFacts:
+def not_observed(failure: Failure, **details: Any) -> NotObserved:
     """A failure as a sentence that contains `details`."""
-    return NoFacts(REASONS[failure].format(**details), failure)
+    return NotObserved(REASONS[failure].format(**details), failure)
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class RequestRaised:
 
 
 #: The record of a contract or a picture: observations of any form, or the reason why there are none.
-RequestOutcome = Any | RequestRaised | NoFacts
+RequestOutcome = Any | RequestRaised | NotObserved
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class Answer:
     @property
     def failure(self) -> Failure | None:
         """The reason why there are no observations; None if there are some."""
-        return self.outcome.failure if isinstance(self.outcome, NoFacts) else None
+        return self.outcome.failure if isinstance(self.outcome, NotObserved) else None
 
     @classmethod
     def parse(cls, text: str) -> Answer:
@@ -147,14 +147,14 @@ class Answer:
         said = parse_answer(text)
         if said.raised is not None:
             outcome: RequestOutcome = RequestRaised(said.raised)
-        elif said.facts is not None:
-            outcome = said.facts.decoded()
+        elif said.returned is not None:
+            outcome = said.returned.decoded()
         else:
             raise MalformedError
         return cls(text, outcome, said.none, said.patched, said.changed)
 
     @classmethod
-    def without_facts(cls, reason: NoFacts) -> Answer:
+    def without_observation(cls, reason: NotObserved) -> Answer:
         """Make an answer that only says why there is none."""
         return cls(json.dumps({"fault": reason.reason, "failure": reason.failure}), reason)
 
@@ -164,7 +164,7 @@ class Answer:
         if not text.startswith(_FAULT):
             return cls.parse(text)
         fault = of_form(_Fault, parse(text))
-        return cls(text, NoFacts(fault.fault, fault.failure))
+        return cls(text, NotObserved(fault.fault, fault.failure))
 
 
 _FAULT = '{"fault":'  # no answer of a worker begins like this
@@ -257,8 +257,8 @@ class FailedCell:
     @property
     def _about_skipped(self) -> str:
         """A sentence about the statements that did not run, with a blank before it."""
-        told = [f"{quoted(each.text)} (line {each.line})" for each in self.skipped]
-        return f" The grader skipped {', '.join(some(told, _MOST_SKIPPED))}." if told else ""
+        skipped = [f"{quoted(each.text)} (line {each.line})" for each in self.skipped]
+        return f" The grader skipped {', '.join(some(skipped, _MOST_SKIPPED))}." if skipped else ""
 
 
 def about_stopped(cells: Iterable[object], text: str) -> str:
@@ -302,14 +302,14 @@ class Evidence:
     def outcome(self, name: str) -> RequestOutcome:
         """The record of the contract or picture with this name."""
         answer = self.answers.get(name)
-        return no_facts(Failure.NOT_REACHED) if answer is None else answer.outcome
+        return not_observed(Failure.NOT_REACHED) if answer is None else answer.outcome
 
     def most_sensitive(self, contracts: Iterable[str]) -> Evidence:
         """This evidence of the reference, with the largest possible sensitivity of some contracts."""
         most = {name: self.answers[name].most_sensitive for name in contracts if name in self.answers}
         return replace(self, answers={**self.answers, **most})
 
-    def is_measured(self, contract: str) -> bool:
+    def has_sensitivity(self, contract: str) -> bool:
         """Whether the sensitivity of a contract's observations was measured."""
         return f"{contract}{_PERTURBED}1)" in self.answers
 

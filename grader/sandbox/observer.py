@@ -28,7 +28,7 @@ from grader.sandbox.cells import (
     Workers,
 )
 from grader.sandbox.decoding import parse_exactly
-from grader.sandbox.evidence import Answer, Evidence, Failure, NoFacts, no_facts
+from grader.sandbox.evidence import Answer, Evidence, Failure, NotObserved, not_observed
 from grader.sandbox.plan import ObservationPlan, Request, TimeLimits
 from grader.sandbox.request_code import request_code
 from grader.sandbox.zygote import WorkerProcess
@@ -159,7 +159,7 @@ class RequestRun:
         while waiting:
             begun = time.monotonic()
             if begun >= min(question_end, self._notebook.deadline):
-                return answers | _all(waiting, no_facts(Failure.TOO_LATE))
+                return answers | _all(waiting, not_observed(Failure.QUESTION_OVER))
             try:
                 with self._notebook.loaded() as worker:
                     question_end += time.monotonic() - begun  # the cells' time is not the question's
@@ -167,7 +167,7 @@ class RequestRun:
             except NothingToObserveError as nothing:
                 return answers | _all(waiting, nothing.reason)
             if any(answer.failure is Failure.FORGED for answer in answers.values()):
-                return _all(question.contracts, no_facts(Failure.FORGED))  # any of them may be
+                return _all(question.contracts, not_observed(Failure.FORGED))  # any of them may be
             waiting = [request for request in waiting if request.name not in answers]
         return answers
 
@@ -188,7 +188,7 @@ class RequestRun:
             if answers[request.name].failure is not None:
                 return answers
         if not self._ended_well(worker):  # more answers than questions
-            return _all(waiting, no_facts(Failure.FORGED))
+            return _all(waiting, not_observed(Failure.FORGED))
         return answers | self._pictures(worker, pictures)
 
     def _answer_or_fault(self, worker: WorkerProcess, request: Request, question_end: float) -> Answer:
@@ -201,11 +201,11 @@ class RequestRun:
             if failure is Failure.TIMEOUT:
                 self._notebook.note_lack_of_time(worker, begun)
                 failure = Failure.LATE if seconds < request.seconds else failure
-            reason = no_facts(failure, seconds=seconds, question=self._limits.question)
-            return Answer.without_facts(reason)
+            reason = not_observed(failure, seconds=seconds, question=self._limits.question)
+            return Answer.without_observation(reason)
         if answer.patched:
             changed = ", ".join(list(dict.fromkeys(answer.patched))[:3])
-            return Answer.without_facts(no_facts(Failure.PATCHED, changed=changed))
+            return Answer.without_observation(not_observed(Failure.PATCHED, changed=changed))
         return answer
 
     def _pictures(self, worker: WorkerProcess, pictures: Sequence[Request]) -> Answers:
@@ -251,5 +251,5 @@ class RequestRun:
         return True
 
 
-def _all(requests: Iterable[Request], reason: NoFacts) -> Answers:
-    return {request.name: Answer.without_facts(reason) for request in requests}
+def _all(requests: Iterable[Request], reason: NotObserved) -> Answers:
+    return {request.name: Answer.without_observation(reason) for request in requests}

@@ -1,4 +1,4 @@
-"""What a notebook is asked, and how long it may take to answer."""
+"""The requests to a notebook, and their time limits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TimeLimits:
 class Request:
     """A contract or a picture as it is sent: code that the worker runs beside a student's functions.
 
-    If ``perturbed`` is not 0, all results are perturbed, with this seed (``worker/perturbation.py``).
+    If ``perturbed`` is not 0, all results are perturbed, with this seed (``runtime/perturbation.py``).
     A ``picture`` is requested when all contracts were observed; if it fails, only the picture is missing.
     """
 
@@ -33,17 +33,17 @@ class Request:
 
 @dataclass(frozen=True)
 class ObservationPlan:
-    """What to observe of a notebook.
+    """The observations to make of a notebook.
 
     Attributes:
-        stubs: the starter code of its functions, by name.
+        starter_code: the starter code of its functions, by name.
         requests: the requests for each function.
         demonstrations: the code cells that students got besides starter code. If they are unchanged and below
             a question's ``grader.check`` cell, they change no name that its answer sees.
         questions: the id of each function's question; a function without one has no such cell.
     """
 
-    stubs: dict[str, str]
+    starter_code: dict[str, str]
     requests: dict[str, tuple[Request, ...]]
     demonstrations: tuple[str, ...] = ()
     questions: dict[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What ``doctor --sandbox`` prints: the layers of the sandbox, and the outcome of every attack on it."""
+"""The output of ``doctor --sandbox``: the layers of the sandbox, and the outcome of every attack on it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from grader.errors import ProtectionError
+from grader.errors import SandboxError
 from grader.sandbox.zygote import Zygote
 
 _WIDTH = 79
@@ -35,7 +35,7 @@ _USERS = {
         "your files and processes are the other layers alone, and your own tasks count towards the limit"
     ),
 }
-_KEPT = (
+_CAPABILITIES = (
     "workers keep {kept}, because other users may not enter Python's folder: only Landlock, not permission "
     "bits, limits what a worker reads; a Python in /usr or /opt needs no capability"
 )
@@ -66,7 +66,7 @@ class SelfTestReport:
             return
         sandbox, name = self.hello["layers"], self.hello["protection"]
         version = f"version {sandbox['landlock']}: " if sandbox["landlock"] else ""
-        kept = _KEPT.format(**sandbox) if sandbox["kept"] else "none is kept"
+        capabilities = _CAPABILITIES.format(**sandbox) if sandbox["kept"] else "none is kept"
         memory = f"{sandbox['memory_bytes'] / 2**30:.1f} GiB of addresses"
         yield [
             "Layers:" if self.refusal is None else "Layers that were prepared, and are not in force:",
@@ -77,7 +77,7 @@ class SelfTestReport:
                 "tracing or signal to others",
             ),
             *_line("user", _USERS[sandbox["user"]].format(**sandbox)),
-            *_line("capabilities", kept),
+            *_line("capabilities", capabilities),
             *_line(
                 "limits",
                 f"{memory}, {sandbox['cpu_seconds']} s of processor, {sandbox['descriptors']} descriptors, "
@@ -103,8 +103,8 @@ def run_self_test() -> SelfTestReport:
     """Start a zygote, which attacks its own sandbox; BrokenRunError where it could not even be started."""
     try:
         with Zygote() as zygote:
-            return SelfTestReport(zygote.protection.hello, None)
-    except ProtectionError as error:
+            return SelfTestReport(zygote.sandbox.hello, None)
+    except SandboxError as error:
         return SelfTestReport(error.hello or {}, str(error))
 
 

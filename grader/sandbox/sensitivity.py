@@ -1,7 +1,7 @@
 """Sensitivity to rounding: how much a right answer may differ because it rounds differently.
 
 The reference is observed again while each rounded result is perturbed by a few units in the last place
-(``worker/perturbation.py``). The changes of its observations show how exact any answer can be. This is
+(``runtime/perturbation.py``). The changes of its observations show how exact any answer can be. This is
 measured only if a verdict depends on it, and never for integers.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from grader.sandbox.facts import Number, Tensor
+from grader.sandbox.values import Number, Tensor
 
 _MOST_SENSITIVE = 2.5e-3  # of the largest number beside it: a larger change is a jump
 #: A number that changes by this fraction of itself is nothing but rounding error, such as the gradient of a
@@ -29,12 +29,12 @@ def with_sensitivity(observed: Any, perturbed: Sequence[Any]) -> Any:
         perturbed: observations of the same thing while results were perturbed; those of another form are
             skipped.
     """
-    return _measured(observed, perturbed, 0.0, {}, _sensitivity)
+    return _with_sensitivity(observed, perturbed, 0.0, {}, _sensitivity)
 
 
 def with_most_sensitivity(observed: Any) -> Any:
     """An observation of the reference, with the largest sensitivity that `with_sensitivity` can find."""
-    return _measured(observed, [], 0.0, {}, lambda _, largest: _MOST_SENSITIVE * largest)
+    return _with_sensitivity(observed, [], 0.0, {}, lambda _, largest: _MOST_SENSITIVE * largest)
 
 
 #: Results of `_largest` for tensors and containers, by id, because they are nested.
@@ -44,7 +44,7 @@ _Found = dict[int, float]
 _Measure = Callable[[Iterable[tuple[float, float]], float], float]
 
 
-def _measured(
+def _with_sensitivity(
     observed: Any, perturbed: Sequence[Any], beside: float, found: _Found, measure: _Measure
 ) -> Any:
     """The same; `beside` is the largest number in the list, tuple or dict that contains the observation."""
@@ -60,7 +60,7 @@ def _measured(
             and (observed.shape, observed.dtype) == (other.shape, other.dtype)
             if observed.value != other.value
         )
-        grad = _measured(observed.grad, [other.grad for other in same], beside, found, measure)
+        grad = _with_sensitivity(observed.grad, [other.grad for other in same], beside, found, measure)
         return replace(observed, grad=grad, sensitivity=measure(chain(*comparable), beside))
     if isinstance(observed, float):
         number = Number(observed)
@@ -68,13 +68,15 @@ def _measured(
         return number
     if isinstance(observed, dict):
         return {
-            key: _measured(part, [other[key] for other in same if key in other], largest, found, measure)
+            key: _with_sensitivity(
+                part, [other[key] for other in same if key in other], largest, found, measure
+            )
             for key, part in observed.items()
         }
     if isinstance(observed, list | tuple):
         alike = [other for other in same if len(other) == len(observed)]
         return type(observed)(
-            _measured(part, [other[i] for other in alike], largest, found, measure)
+            _with_sensitivity(part, [other[i] for other in alike], largest, found, measure)
             for i, part in enumerate(observed)
         )
     return observed

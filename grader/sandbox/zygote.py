@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Self
 
-from grader.errors import BrokenRunError, ProtectionError
+from grader.errors import BrokenRunError, SandboxError
 from grader.sandbox.wire import Wire
 
 _PACKAGES = {"grader": str(Path(__file__).parents[1]), "grader.sandbox": str(Path(__file__).parent)}
@@ -44,8 +44,8 @@ BOOT = f"{PACKAGES_WITHOUT_INIT}from grader.sandbox.worker import zygote\nzygote
 
 
 @dataclass(frozen=True)
-class Protection:
-    """What confines the workers, as tried by the zygote on itself before any student's code.
+class ActiveSandbox:
+    """The sandbox of the workers, which the zygote tested on itself before any student's code ran.
 
     Attributes:
         name: ``landlock+seccomp``, ``sealed seccomp`` or ``none``.
@@ -63,7 +63,7 @@ class ZygoteProcess:
     """A process that imports torch, which takes a second or two, and then waits for a zygote's settings.
 
     Raises:
-        ProtectionError: this is no Linux.
+        SandboxError: this is no Linux.
     """
 
     def __init__(self) -> None:
@@ -106,14 +106,14 @@ class Zygote:
 
     Args:
         preload: modules to import before the first fork, besides those every worker has.
-        sandbox: False forgoes all protection, and every result says so.
+        sandbox: False runs student code without a sandbox, and every result says so.
         cpu_seconds: CPU time after which the kernel ends a worker.
-        released_cells, stubs: cells and stubs that students got, compiled there once, not in every worker.
-            A worker can read them, so nothing else of the course may be among them.
+        released_cells, starter_code: sources that students got; the zygote compiles them once for all
+            workers. A worker can read them, so they must not contain anything else of the course.
         started: its process, where that was started before.
 
     Raises:
-        ProtectionError: the sandbox cannot be had, or an attack of the preflight got through.
+        SandboxError: the sandbox cannot be had, or an attack of the preflight got through.
         BrokenRunError: the zygote could not be started.
     """
 
@@ -124,7 +124,7 @@ class Zygote:
         sandbox: bool = True,
         cpu_seconds: int = 600,
         released_cells: Collection[str] = (),
-        stubs: Collection[str] = (),
+        starter_code: Collection[str] = (),
         started: ZygoteProcess | None = None,
     ) -> None:
         self._lock = threading.Lock()
@@ -135,13 +135,13 @@ class Zygote:
             "sandbox": sandbox,
             "cpu_seconds": cpu_seconds,
             "released_cells": list(released_cells),
-            "stubs": list(stubs),
+            "starter_code": list(starter_code),
         }
         pipe, self._process.stdin = self._process.stdin, None  # or communicate() would flush it once more
         assert pipe is not None
         # In a thread, since a pipe holds less than a course: who reads it may still import, or hang.
         threading.Thread(target=_write, args=(pipe, json.dumps(settings).encode()), daemon=True).start()
-        self.protection = self._hello()
+        self.sandbox = self._hello()
 
     def __enter__(self) -> Self:
         return self
@@ -202,8 +202,8 @@ class Zygote:
         except OSError:
             raise ZygoteGoneError(_ZYGOTE_GONE) from None
 
-    def _hello(self) -> Protection:
-        """The zygote's first message: its protection, or why there is none."""
+    def _hello(self) -> ActiveSandbox:
+        """Read the zygote's first message: the sandbox in force, or the reason why there is none."""
         try:
             hello, _ = self._reply(_START_SECONDS)
         except (BrokenRunError, OSError):
@@ -215,12 +215,12 @@ class Zygote:
             ) from None
         if hello["unprotected"] is not None:
             self.close()
-            raise ProtectionError(
+            raise SandboxError(
                 f"students' code cannot be confined here: {hello['unprotected']}. Grade on Linux with "
                 "seccomp, or, for code you trust, add --no-sandbox (every result will say so)",
                 hello,
             )
-        return Protection(hello["protection"], hello["torch"], hello)
+        return ActiveSandbox(hello["protection"], hello["torch"], hello)
 
     def _reply(self, seconds: float) -> tuple[dict[str, Any], list[int]]:
         if not is_readable(self._socket.fileno(), seconds):
@@ -244,7 +244,7 @@ def _require_linux() -> None:
     """Only Linux has what forks, hands over and kills workers, with and without a sandbox."""
     if sys.platform != "linux":
         system = {"darwin": "macOS", "win32": "Windows"}.get(sys.platform, sys.platform)
-        raise ProtectionError(
+        raise SandboxError(
             f"grading needs Linux, also with --no-sandbox, and this is {system}: use a Linux machine, a "
             "container (Docker's defaults suffice) or, on Windows, WSL 2"
         )
@@ -285,7 +285,7 @@ _COUNTS_WAITING = Path("/proc/self/schedstat").exists()
 
 @dataclass(frozen=True)
 class CpuTimes:
-    """What the kernel counted of a process until a moment, in seconds.
+    """The kernel's times of a process up to a moment, in seconds.
 
     Attributes:
         now: the moment, on the monotonic clock.
@@ -358,7 +358,7 @@ class WorkerProcess:
         return status is not None and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
 
     def cpu_times(self) -> CpuTimes:
-        """What the kernel counted of it until now."""
+        """The kernel's times of the worker up to now."""
         now = time.monotonic()
         if self._schedstat is None:
             return CpuTimes(now, waited=now, computed=0.0)

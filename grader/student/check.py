@@ -25,7 +25,7 @@ _MOST_DEADLY_CELLS = 3  # as in grading: after them only what stands above count
 class Failure:
     """An error or failed test, and its place in the notebook."""
 
-    text: str  # what a test said or, as in "Your code ...", what it did; in lines fit to be shown
+    text: str  # the message of a test, or of an error, as in "Your code ..."; in lines fit to be shown
     cell: int | None = None  # the number of the nearest code cell, from 1; Jupyter doesn't show it
     line: int = 0  # in that cell
     function: str = ""  # in which that line stands
@@ -140,7 +140,11 @@ class RunLog:
             end = self.deadly[-1] if len(self.deadly) == _MOST_DEADLY_CELLS else 0
         cells = [cell for cell in self.notebook.code if cell.number not in self.deadly and cell.number < end]
         # Only the original notebook has the starter code.
-        stubs = {asked.id: asked.stub.source for asked in left if asked.stub and self.notebook.released}
+        starter_code = {
+            asked.id: asked.starter_cell.source
+            for asked in left
+            if asked.starter_cell and self.notebook.released
+        }
         return {
             "demonstrations": self.notebook.demonstrations,
             "cells": [[cell.number, cell.source] for cell in cells],
@@ -150,7 +154,7 @@ class RunLog:
                 {
                     "id": asked.id,
                     "function": asked.function,
-                    "stub": stubs.get(asked.id, ""),
+                    "starter_code": starter_code.get(asked.id, ""),
                     "source": asked.check.source if asked.check else "",
                     "checks": [cell.number for cell in cells if asked.id in questions_checked(cell.source)],
                 }

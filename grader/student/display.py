@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from grader.course.assignment import END_TASK
+from grader.course.assignment import BONUS_TASK
 from grader.errors import GraderError
 from grader.student.check import Failure, NotebookReport, QuestionReport, Status
 from grader.student.coverage import coverage
@@ -101,7 +101,7 @@ def print_report(to: Console, report: NotebookReport) -> None:
     to.print(Text(report.notebook.name, "bold"))
     print_cells(to, report)
     for question in report.questions:
-        _print_question(to, question, report, is_alone=len(report.questions) == 1)
+        _print_question(to, question, report, in_full=len(report.questions) == 1)
     to.print()
     for line in closing(report):
         put(to, line)
@@ -111,7 +111,7 @@ def print_focus(to: Console, report: NotebookReport, focus: QuestionReport) -> N
     """Print the marks of a notebook, its failed cells, and everything about one question."""
     put(to, Text.assemble((report.notebook.name, "bold"), "  ", marks(to, report, focus.question.id)))
     print_cells(to, report)
-    _print_question(to, focus, report, is_alone=True)
+    _print_question(to, focus, report, in_full=True)
 
 
 def print_hint(to: Console, question: str, given: Hint, number: int, count: int) -> None:
@@ -180,7 +180,7 @@ def _about_failed_cell(report: NotebookReport) -> str:
 
 def counted(questions: Sequence[QuestionReport]) -> str:
     """How many public checks pass; a bonus task does not count and has a sentence of its own."""
-    bonus_tasks = [answer for answer in questions if answer.question.id == END_TASK]
+    bonus_tasks = [answer for answer in questions if answer.question.id == BONUS_TASK]
     beside = "".join(f" The bonus task {_WORDS[answer.status].bonus_task}." for answer in bonus_tasks)
     passed, count = _pass_count(questions)
     return f"{passed} of {count} public checks pass.{beside}"
@@ -188,7 +188,7 @@ def counted(questions: Sequence[QuestionReport]) -> str:
 
 def _pass_count(questions: Sequence[QuestionReport]) -> tuple[int, int]:
     """How many public checks pass, and how many there are."""
-    others = [answer for answer in questions if answer.question.id != END_TASK]
+    others = [answer for answer in questions if answer.question.id != BONUS_TASK]
     checked = [answer for answer in others if answer.status != "unchecked"]
     return sum(answer.is_done for answer in checked), len(checked)
 
@@ -225,23 +225,23 @@ def _headline(to: Console, found: QuestionReport) -> Text:
 
 
 def _print_question(
-    to: Console, found: QuestionReport, report: NotebookReport, *, is_alone: bool = False
+    to: Console, found: QuestionReport, report: NotebookReport, *, in_full: bool = False
 ) -> None:
     """Print a question, and why it does not pass."""
     put(to, _headline(to, found), 2)
     if found.status == "missing":
         for line in _about_missing(found, report):
             put(to, line, 6)
-    if is_alone and found.status == "untouched" and found.tests:
+    if in_full and found.status == "untouched" and found.tests:
         put(to, "The starter code:", 6)
-    if found.status == "fails" or (is_alone and found.status == "untouched"):
+    if found.status == "fails" or (in_full and found.status == "untouched"):
         for title, failure in found.tests:
             status: Status = "passes" if failure is None else "fails"
             put(to, Text.assemble(mark(to, status), " ", coded(to, terminal_text(title))), 6)
             for line in failure_lines(failure) if failure else ():
                 put(to, line, 8)
     check = found.question.check
-    if is_alone and found.is_done and (afterword := check.afterword if check else None):
+    if in_full and found.is_done and (afterword := check.afterword if check else None):
         put(to, terminal_text(afterword), 6)
 
 

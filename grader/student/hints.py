@@ -80,7 +80,7 @@ def authors_hints(question: Question) -> list[Hint]:
 def _docstring(question: Question) -> str | None:
     """The docstring of the starter code."""
     try:
-        body = ast.parse(question.stub.source if question.stub else "").body
+        body = ast.parse(question.starter_cell.source if question.starter_cell else "").body
     except (SyntaxError, ValueError, RecursionError):
         return None
     for node in body:

@@ -1,4 +1,4 @@
-"""What is known of a running kernel: which cells failed, what a call prints, and how long it takes."""
+"""Information about a running kernel: failed cells, and the output and duration of calls."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class CellRun:
     began: bool  # whether it came to run at all: what Python cannot parse does not
     given: frozenset[str]  # the names that it gave a value, or deleted
     ended: float  # when, in seconds since the epoch
-    id: str  # of the cell, where the front end tells it; else empty
+    id: str  # of the cell, if the front end sends it; otherwise empty
 
     def is_about(self, function: str, cell_id: str) -> bool:
         """Whether the cell defines a function, or would if Python could parse it.
@@ -171,8 +171,8 @@ class Printed(io.TextIOBase):
         """How much was printed, and how many warnings there were."""
         lines = max(self.lines, bool(self.text))
         counts = ((lines, "line", "printed"), (len(self.warned), "warning", "given"))
-        told = [f"{n:,} {what}{'s' * (n != 1)} {how}" for n, what, how in counts if n]
-        return f"{' and '.join(told)} meanwhile"
+        counted = [f"{n:,} {what}{'s' * (n != 1)} {how}" for n, what, how in counts if n]
+        return f"{' and '.join(counted)} meanwhile"
 
     @property
     def shown(self) -> str:

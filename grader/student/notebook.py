@@ -32,7 +32,7 @@ _LONGEST_NAME = 40
 _MOST_FOLDERS, _MOST_NOTEBOOKS = 1000, 100  # that are looked at for a notebook that was moved
 _NEEDS_NO_QUOTES = re.compile(r"[\w./\\:-]+")
 _SAVE_AGAIN = "If it is open in Jupyter, save it there once more."
-#: What may bring a student's work back, by the kind of a NotebookError.
+#: Advice for recovering a student's work, by the kind of a NotebookError.
 _REPAIRS = {
     "merge conflict": "Take one of the two versions. Before the merge is committed, `git checkout --ours"
     " {file}` or `git checkout --theirs {file}` does that. Afterwards `git log --oneline -- {file}` lists the"
@@ -52,14 +52,14 @@ class Question:
     title: str
     prose: str  # the markdown below the heading
     function: str  # the name of the function or class it asks for
-    stub: DocumentCell | None  # the cell with the function
+    starter_cell: DocumentCell | None  # the cell with the function
     check: PublicCheck | None
     #: Phrases for the levels of inputs that the graded checks use, by argument.
     levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def points(self) -> float:
-        """What it is worth; 0 without a public check, whose file says it."""
+        """Its points, from the file of its public check; 0 without one."""
         return self.check.points if self.check else 0.0
 
 
@@ -96,10 +96,10 @@ class StudentNotebook:
 
     @property
     def demonstrations(self) -> list[str]:
-        """The released code cells besides stubs, where they are known."""
-        stubs = {question.stub.index for question in self.questions if question.stub}
+        """The released code cells besides starter code, if they are known."""
+        starter = {question.starter_cell.index for question in self.questions if question.starter_cell}
         cells = self.released.cells if self.released else ()
-        return [cell.source for cell in cells if cell.number and cell.index not in stubs]
+        return [cell.source for cell in cells if cell.number and cell.index not in starter]
 
     def question(self, name: str) -> Question:
         """The question of an id (``q3``, ``3``) or of a function's name.
@@ -355,15 +355,15 @@ def _below_headings(document: Document, checks: dict[str, PublicCheck]) -> Itera
     ):
         check = checks.get(identity)
         below = [other for other in document.cells[cell.index + 1 : end] if other.number]
-        stub = next((other for other in below if _is_stub(other, check)), None)
-        function = (check and check.function) or (stub and functions_and_classes(stub.source)[0])
+        starter = next((other for other in below if _defines_answer(other, check)), None)
+        function = (check and check.function) or (starter and functions_and_classes(starter.source)[0])
         if function:
             prose = cell.source.partition("\n")[2].strip()
             levels = document.levels.get(identity, {})
-            yield Question(identity, title, prose, function, stub, check, levels)
+            yield Question(identity, title, prose, function, starter, check, levels)
 
 
-def _is_stub(cell: DocumentCell, check: PublicCheck | None) -> bool:
+def _defines_answer(cell: DocumentCell, check: PublicCheck | None) -> bool:
     names = functions_and_classes(cell.source)
     return bool(names) if check is None or check.function is None else check.function in names
 

@@ -19,7 +19,7 @@ from grader.contracts.diagnosis import beginning, meaning_of
 from grader.runtime.errors import describe_error, function_of
 from grader.runtime.graph import graph
 from grader.runtime.names import cell_of
-from grader.sandbox.facts import Raised
+from grader.sandbox.values import Raised
 from grader.text import utf8_text, without_controls
 
 _MOST_SECONDS = 1.0  # for pictures of a function that is called again and again

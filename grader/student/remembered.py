@@ -1,4 +1,4 @@
-"""What `status` remembers of a notebook: its last report, which is shown again while nothing has changed."""
+"""The cache of `status`: a notebook's last report, which is shown again while nothing has changed."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Reset:
     """The changes of a notebook."""
 
     question: Question
-    stub: DocumentCell  # the cell with the starter code
+    starter_cell: DocumentCell  # of the released notebook
     cell: DocumentCell | None  # the cell that it replaces; None if it must be inserted
     others: tuple[int, ...]  # numbers of code cells that define the same name and stay
     content: bytes  # the text of the file afterwards
@@ -34,7 +34,7 @@ class Reset:
     @property
     def is_needed(self) -> bool:
         """Whether the cell differs from the starter code."""
-        return self.cell is None or self.cell.source.strip("\n") != self.stub.source.strip("\n")
+        return self.cell is None or self.cell.source.strip("\n") != self.starter_cell.source.strip("\n")
 
     @property
     def later(self) -> tuple[int, ...]:
@@ -51,8 +51,8 @@ def plan(notebook: StudentNotebook, question: Question) -> Reset:
     Raises:
         GraderError: the released notebook is not near, or this one cannot be changed safely.
     """
-    stub, document = question.stub, notebook.document
-    if notebook.released is None or stub is None:
+    starter, document = question.starter_cell, notebook.document
+    if notebook.released is None or starter is None:
         raise GraderError(
             f"the starter code of {question.id} of {notebook.name} was not found: put the notebook that you"
             " were given into a folder .handout beside yours, then reset again."
@@ -70,19 +70,19 @@ def plan(notebook: StudentNotebook, question: Question) -> Reset:
             " again."
         )
     defining = [cell for cell in document.cells if cell.number and defines(cell.source, question.function)]
-    of_the_id = [cell for cell in document.cells if cell.number and cell.id and cell.id == stub.id]
+    of_the_id = [cell for cell in document.cells if cell.number and cell.id and cell.id == starter.id]
     cell = next(iter(of_the_id), None) or next(reversed(defining), None)
-    lines = stub.source.strip("\n").splitlines(keepends=True)
+    lines = starter.source.strip("\n").splitlines(keepends=True)
     if cell is None:
         new: dict[str, Any] = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
-        if stub.id and any(other.id for other in document.cells):
-            new["id"] = stub.id
-        cells.insert(_place(document, notebook.released, stub), {**new, "source": lines})
+        if starter.id and any(other.id for other in document.cells):
+            new["id"] = starter.id
+        cells.insert(_place(document, notebook.released, starter), {**new, "source": lines})
     else:
         is_text = isinstance(cells[cell.index].get("source"), str)
         cells[cell.index]["source"] = "".join(lines) if is_text else lines
     others = tuple(other.number for other in defining if other != cell)
-    return Reset(question, stub, cell, others, _laid_out_as(text, content).encode(encoding))
+    return Reset(question, starter, cell, others, _laid_out_as(text, content).encode(encoding))
 
 
 def carry_out(notebook: StudentNotebook, reset: Reset) -> Path | None:
@@ -95,7 +95,7 @@ def carry_out(notebook: StudentNotebook, reset: Reset) -> Path | None:
     """
     document = notebook.document
     try:
-        kept = _keep(document.path, reset)
+        saved = _save(document.path, reset)
         with atomic_path(document.path) as new:
             new.write_bytes(reset.content)
             shutil.copymode(document.path, new)
@@ -106,12 +106,12 @@ def carry_out(notebook: StudentNotebook, reset: Reset) -> Path | None:
     except OSError as error:
         name = terminal_text(str(error.filename or document.path))
         raise GraderError(f"{name} cannot be written ({error.strerror}): nothing was changed.") from error
-    return kept
+    return saved
 
 
-def _place(document: Document, released: Document, stub: DocumentCell) -> int:
+def _place(document: Document, released: Document, starter: DocumentCell) -> int:
     """The place of a deleted cell: below the nearest cell above it that still exists."""
-    for before in reversed(released.cells[: stub.index]):
+    for before in reversed(released.cells[: starter.index]):
         for cell in document.cells:
             if (before.id and cell.id == before.id) or (before.source and cell.source == before.source):
                 return cell.index + 1
@@ -130,7 +130,7 @@ def _laid_out_as(text: str, content: Any) -> str:
     return (changed + ending).replace("\n", "\r\n" if "\r\n" in text else "\n")
 
 
-def _keep(path: Path, reset: Reset) -> Path | None:
+def _save(path: Path, reset: Reset) -> Path | None:
     """Write the student's version to a new file, unless a file from an earlier reset contains it."""
     if reset.cell is None or not reset.cell.source.strip():
         return None
@@ -138,10 +138,10 @@ def _keep(path: Path, reset: Reset) -> Path | None:
     number = 1
     while True:
         ending = ".py" if number == 1 else f"-{number}.py"
-        kept = path.with_name(file_name(f"{path.stem}.{reset.question.id}.before-reset{ending}"))
-        with suppress(FileExistsError), kept.open("xb") as file:
+        saved = path.with_name(file_name(f"{path.stem}.{reset.question.id}.before-reset{ending}"))
+        with suppress(FileExistsError), saved.open("xb") as file:
             file.write(content)
-            return kept
-        if kept.is_file() and kept.read_bytes() == content:
-            return kept
+            return saved
+        if saved.is_file() and saved.read_bytes() == content:
+            return saved
         number += 1

@@ -2,8 +2,8 @@
 
 It answers one request, a line of JSON on standard input: ``{"demonstrations": [source, ...],
 "cells": [[number, source], ...], "seconds": s, "in_full": bool,
-"questions": [{"id", "function", "stub", "source", "checks"}, ...]}``, with ``in_full`` as of ``check.check``,
-and in ``checks`` the numbers of the cells that call the public check.
+"questions": [{"id", "function", "starter_code", "source", "checks"}, ...]}``. ``in_full`` is documented in
+``check.check``; ``checks`` has the numbers of the cells that call the public check.
 Events go, as lines of JSON, into a file that the notebook does not know, so that no output of a cell is taken
 for an event; a failure has the fields of ``check.Failure``:
 
@@ -15,8 +15,8 @@ for an event; a failure has the fields of ``check.Failure``:
 ``{"question": id, "test": n, "failure": null or {...}}``  ... and passed or not
 ``{"done": true}``                   nothing else follows
 
-Where a cell or a test takes too long, Python's watchdog writes into a second file where it is at that moment,
-and ends the process. This module is loaded before torch is, so that a missing torch can be told.
+If a cell or a test takes too long, Python's watchdog writes the present line into a second file and ends the
+process. This module is loaded before torch, so that it can report that torch is missing.
 """
 
 from __future__ import annotations

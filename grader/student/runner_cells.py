@@ -31,7 +31,7 @@ def run(request: dict[str, Any], write: Callable[[dict[str, Any]], None], watchd
     questions = request["questions"]
     notebook.set_assignment(
         request["demonstrations"],
-        {question["function"]: question["stub"] for question in questions},
+        {question["function"]: question["starter_code"] for question in questions},
         {question["function"]: question["checks"] for question in questions},
     )
     for number, source in request["cells"]:
@@ -81,7 +81,7 @@ def _check_question(
 
 
 def _run_test(test: OtterTest, file: str, notebook: Notebook) -> dict[str, Any] | None:
-    """What went wrong in a test from this file; None where it passed."""
+    """The failure of a test from this file; None if it passed."""
     try:
         with warnings.catch_warnings():
             test.run(notebook.names)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from grader.course.assignment import END_TASK
+from grader.course.assignment import BONUS_TASK
 from grader.errors import GraderError
 from grader.student.check import NotebookReport, Status
 from grader.student.coverage import coverage
@@ -113,7 +113,7 @@ def remarks_of(report: NotebookReport) -> Iterator[Remark]:
         )
     else:
         yield Remark("passes", "All cells run from top to bottom in a fresh Python.")
-    asked = [answer for answer in report.questions if answer.question.id != END_TASK]
+    asked = [answer for answer in report.questions if answer.question.id != BONUS_TASK]
     left = [answer.question.id for answer in asked if answer.status in {"untouched", "missing"}]
     failed = [answer.question.id for answer in report.questions if answer.status == "fails"]
     if left:

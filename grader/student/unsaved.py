@@ -27,7 +27,7 @@ def note_check(path: Path, question: str, source: str, ended: float) -> None:
 
 
 def unsaved_line(notebook: StudentNotebook) -> str | None:
-    """What to do where Jupyter has newer code than the file; None where that is not known."""
+    """The advice if Jupyter has newer code than the file; None if that is unknown."""
     path, cells = notebook.document.path, {cell.source.strip() for cell in notebook.code}
     try:
         saved = path.stat().st_mtime
@@ -51,7 +51,7 @@ def _notes_of(path: Path) -> Path:
 
 
 def _noted(path: Path) -> Mapping[str, object]:
-    """What was noted by question; nothing where there is no such file, or another."""
+    """The notes by question; empty if there is no such file, or another one."""
     try:
         noted = json.loads(_notes_of(path).read_bytes())
     except (OSError, ValueError, RecursionError):

@@ -9,7 +9,7 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markdown_it import MarkdownIt
 
-from grader.course.assignment import END_TASK, name_of
+from grader.course.assignment import BONUS_TASK, name_of
 from grader.graphs.model import Graph
 from grader.student.check import Failure, QuestionReport
 from grader.student.coverage import coverage
@@ -90,7 +90,7 @@ class Verdict:
     def remark(self) -> str:
         """The sentence before the tests, or empty."""
         question, is_missing = self.found.question, self.found.status == "missing"
-        name = "the bonus task" if question.id == END_TASK else question.id
+        name = "the bonus task" if question.id == BONUS_TASK else question.id
         cell, passes = f"The cell of {name}", "passes" if self.found.status == "passes" else "does not pass"
         if self.failed:
             where = f", in line {self.failed.line}" if self.failed.line else ""

@@ -48,7 +48,7 @@ def xray(*unnamed: Any, limit: int = MAX_NODES, **named: Any) -> XRay:
     try:
         return _look({**_with_names(unnamed, sys._getframe(1)), **named}, limit)  # noqa: SLF001
     except Exception as error:  # noqa: BLE001 - a notebook shows a sentence, and no traceback of ours
-        return XRay(f"This graph could not be read {_told(error)}.")
+        return XRay(f"This graph could not be read {_described(error)}.")
 
 
 def _look(named: Mapping[str, Any], limit: int) -> XRay:
@@ -128,8 +128,8 @@ def _what(value: Any) -> str:
     return f"is of class {name}"
 
 
-def _told(error: Exception) -> str:
-    """An error of torch's or Graphviz' on a line."""
+def _described(error: Exception) -> str:
+    """An error of torch or Graphviz on one line."""
     return f"({type(error).__name__}: {printable(str(error).partition(chr(10))[0])})"
 
 
@@ -139,7 +139,7 @@ class XRay:
     def __init__(self, note: str, graph: Graph | None = None, shown: Graph | None = None) -> None:
         self._note = note
         self._graph = graph
-        self._shown = shown or graph  # what is drawn of it
+        self._shown = shown or graph  # the part that is drawn
 
     @cached_property
     def picture(self) -> Picture | None:
@@ -149,7 +149,7 @@ class XRay:
         try:
             return draw(self._graph, "", self._shown)
         except Exception as error:  # noqa: BLE001 - a C library may raise anything
-            self._note = f"Graphviz could not draw this graph {_told(error)}."
+            self._note = f"Graphviz could not draw this graph {_described(error)}."
             return None
 
     def html(self) -> str:

@@ -8,7 +8,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from grader.results.gradebook import gradebook
-from grader.results.model import Absence
+from grader.results.model import MissingSubmission
 from grader.text import markdown_text, printable, terminal_line, terminal_text, without_controls
 
 
@@ -73,6 +73,6 @@ def test_a_log_takes_no_commands(text, shown, line):
 )
 def test_no_cell_of_the_gradebook_is_a_formula(name, line):
     """Wherever a spreadsheet sees the beginning of a cell, no name begins with a formula's first letter."""
-    text = gradebook([], [Absence(name, "01_leaves", {"q1": 5.0})])
+    text = gradebook([], [MissingSubmission(name, "01_leaves", {"q1": 5.0})])
     assert text.splitlines()[1].startswith(line)
     assert next(csv.DictReader(io.StringIO(text)))["student"].removeprefix("'") == name

@@ -347,7 +347,7 @@ def s4_21() -> None:
 
 
 def s4_22() -> None:
-    """A parameter is drawn anew by `w.data = w.data.normal()`.
+    """A parameter is re-initialized by `w.data = w.data.normal()`.
 
     Wrong: that is an `AttributeError`, because a tensor has only `normal_()`, with the underscore.
     """

@@ -38,7 +38,7 @@ def s3_1() -> None:
 def s3_2() -> None:
     """The weights of a layer are leaves that require grad.
 
-    Holds: this is so for ordinary layers. A weight under `weight_norm` is computed from two others.
+    Holds: this is so for typical layers. A weight under `weight_norm` is computed from two others.
     """
     layer = nn.Linear(2, 2)
     assert layer.weight.is_leaf

@@ -13,7 +13,7 @@ from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 
 
 def s5_1() -> None:
-    """A computed tensor cannot be made a leaf.
+    """A non-leaf cannot be made a leaf.
 
     Incomplete: `requires_grad_()` does not do it, but `detach_()` cuts the tensor off in place. After that it
     is a leaf that does not require grad.
@@ -170,8 +170,8 @@ def s5_10() -> None:
 def s5_11() -> None:
     """Every tensor that is made in `inference_mode()` is an inference tensor.
 
-    Incomplete: a tensor is one if its memory was allocated there. A view of an ordinary tensor is an ordinary
-    tensor, and so is an ordinary tensor that an operation returns as it is.
+    Incomplete: a tensor is one if its memory was allocated there. A view of a normal tensor is a normal
+    tensor, and so is a normal tensor that an operation returns unchanged.
     """
     ordinary = torch.ones(4)
     with torch.inference_mode():
@@ -245,7 +245,7 @@ def s5_15() -> None:
     """A Variable is what a tensor was called before torch 0.4.
 
     Wrong: it was a wrapper around a tensor, and autograd recorded operations on Variables only. Now
-    `Variable(t)` returns an ordinary tensor, and every tensor counts as a Variable.
+    `Variable(t)` returns a tensor, and every tensor counts as a Variable.
     """
     made = torch.autograd.Variable(torch.ones(2), requires_grad=True)
     assert type(made) is Tensor

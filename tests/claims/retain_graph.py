@@ -30,7 +30,7 @@ def s1_1() -> None:
 def s1_2() -> None:
     """`self.target = target.detach() * weight` keeps the target of a ContentLoss out of the graph.
 
-    Holds: the result is a leaf that requires no grad. It has memory of its own, because the product copies.
+    Holds: the result is a leaf that requires no grad. It has its own storage, because the product copies.
     """
     target = torch.ones(2, requires_grad=True) * 2
     kept = target.detach() * 3
@@ -292,7 +292,7 @@ def s1_18() -> None:
 def s1_19() -> None:
     """Data is wrapped as `Variable(torch.rand(1, 4), requires_grad=True)`.
 
-    Outdated: that still works, and it returns an ordinary tensor. `torch.rand(1, 4, requires_grad=True)` does
+    Outdated: that still works, and it returns a tensor. `torch.rand(1, 4, requires_grad=True)` does
     the same.
     """
     variable = torch.autograd.Variable(torch.rand(1, 4), requires_grad=True)

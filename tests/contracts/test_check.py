@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from grader.contracts.check import describe, points, points_of, raised, title_and_hint
 from grader.contracts.comparison import assert_close, is_close
 from grader.errors import CourseError
-from grader.sandbox.facts import Other, Raised, Tensor
 from grader.sandbox.sensitivity import with_sensitivity
+from grader.sandbox.values import Other, Raised, Tensor
 
 TENSOR = Tensor(
     kind="Tensor",

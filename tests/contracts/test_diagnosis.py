@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from grader.contracts.diagnosis import diagnose, finding_of
 from grader.contracts.finding import Place
-from grader.sandbox.facts import Raised
+from grader.sandbox.values import Raised
 
 OVERWRITTEN = (
     "one of the variables needed for gradient computation has been modified by an inplace operation: "
@@ -77,7 +77,7 @@ CASES = {
     ),
     "optimizer of a non-leaf": (
         "can't optimize a non-leaf Tensor",
-        "the optimizer was given a computed tensor",
+        "the optimizer was given a non-leaf",
     ),
     "optimizer of nothing": ("optimizer got an empty parameter list", "was given no parameters"),
     "parameter twice": ("some parameters appear in more than one parameter group", "to the optimizer twice"),

@@ -9,8 +9,8 @@ from grader.contracts.cases import ContractObservation, DeclaredCase, Rules
 from grader.contracts.finding import FailedCheckError
 from grader.contracts.observation import other_form, sentence
 from grader.errors import CourseError
-from grader.sandbox.evidence import NoFacts, RequestRaised
-from grader.sandbox.facts import CUT_OFF, Other, Raised
+from grader.sandbox.evidence import NotObserved, RequestRaised
+from grader.sandbox.values import CUT_OFF, Other, Raised
 
 ERROR = Raised(
     ("RuntimeError", "Exception"), "grad can be implicitly created only for scalar outputs", "cell 2, line 7"
@@ -121,7 +121,7 @@ def test_a_value_is_never_told():
 )
 def test_a_fault_is_told(reason, message):
     """Where there are no facts, the reason is told as a sentence."""
-    assert complaint(NoFacts(reason)) == message
+    assert complaint(NotObserved(reason)) == message
 
 
 def test_an_error_of_the_student_is_diagnosed():
@@ -140,7 +140,7 @@ def test_records_of_another_number_have_no_form_that_can_be_judged(seen):
 @pytest.mark.parametrize(
     ("expected", "words"),
     [
-        (NoFacts("it was too slow"), "could not observe the reference: it was too slow"),
+        (NotObserved("it was too slow"), "could not observe the reference: it was too slow"),
         (RequestRaised(ERROR), "fails on the reference: "),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 from test_build import TINY
 
 from grader.course.assignment import Assignment
-from grader.course.master import read_assignment
+from grader.course.notebook_source import read_assignment
 from grader.errors import CourseError
 
 SOLUTIONS = Path(__file__).parents[2] / "solutions"
@@ -39,7 +39,7 @@ def test_stub_and_answer_share_what_stands_outside_the_markers(tmp_path):
     longer = "    # if x is None:\n    #     return x\n    #\n    # return x\n"
     question = read_assignment(tiny(tmp_path, "    # return x\n", longer)).questions[0]
     assert question.answer == head + "    return 2 * x"
-    assert question.stub == head + "    if x is None:\n        return x\n\n    return x"
+    assert question.starter_code == head + "    if x is None:\n        return x\n\n    return x"
 
 
 def test_the_reference_is_all_code_with_answers_and_without_checks(assignment):
@@ -121,7 +121,7 @@ CONTRADICTIONS = {
     "two definitions in a cell": (
         'def double(x):\n    """Return',
         'def half(x):\n    return x / 2\n\n\ndef double(x):\n    """Return',
-        "q1: the stub must be exactly one",
+        "q1: the starter code must be exactly one",
     ),
     "no docstring": ('    """Return twice the tensor x."""\n', "", "q1: `double` has no docstring"),
     "different signatures": (
@@ -188,5 +188,5 @@ def test_every_master_of_the_course_is_readable(path):
     for question in assignment.questions:
         assert question.public_check is not None, question.id
         hints = re.findall(r"<summary>(.+?)</summary>", tasks[question.id])
-        assert len(hints) in ((0,) if question.is_end_task else (2, 3)), question.id
+        assert len(hints) in ((0,) if question.is_bonus_task else (2, 3)), question.id
         assert hints == ["Hint 1", "Hint 2", "Hint 3"][: len(hints)], question.id

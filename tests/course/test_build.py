@@ -12,7 +12,7 @@ import pytest
 
 from grader.course.assignment import Assignment
 from grader.course.build import build, outdated, student_notebook
-from grader.course.master import read_assignment
+from grader.course.notebook_source import read_assignment
 from grader.errors import CourseError, GraderError
 
 SOLUTIONS = Path(__file__).parents[2] / "solutions"
@@ -85,8 +85,8 @@ def test_the_notebook_holds_stubs_and_no_answers(assignment):
     """A student sees the stubs between heading and check, and nowhere an answer or a marker."""
     notebook = student_notebook(assignment, POINTS["01_tiny"])
     sources = [cell.source for cell in notebook.cells]
-    assert sources[4:6] == [assignment.questions[0].stub, 'grader.check("q1")']
-    assert assignment.questions[1].stub in sources
+    assert sources[4:6] == [assignment.questions[0].starter_code, 'grader.check("q1")']
+    assert assignment.questions[1].starter_code in sources
     for secret in ("return 2 * x", "BEGIN SOLUTION", "STUB"):
         assert secret not in json.dumps(notebook)
 

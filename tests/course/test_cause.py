@@ -8,7 +8,7 @@ import pytest
 
 from grader.contracts.cases import Case, DeclaredCase, Rules
 from grader.course.cause import cause_of
-from grader.sandbox.facts import Other, Raised, Tensor
+from grader.sandbox.values import Other, Raised, Tensor
 
 W = Tensor("Tensor", "torch.float32", (2,), (1.0, 2.0), True, True, None, False, 0, 0, 0, None)
 ERROR = Raised(("RuntimeError", "Exception"), "no", "")

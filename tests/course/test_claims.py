@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tiny_course import MASTER
+from tiny_course import SOURCE
 
-from grader.course.master import read_assignment
+from grader.course.notebook_source import read_assignment
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "claims"
@@ -112,7 +112,7 @@ TAGGED = """
 def places_in(folder, text):
     """Where a master with this text behind its title teaches claims."""
     master = folder / "01_tiny.py"
-    title, blank, rest = MASTER.partition("\n\n")
+    title, blank, rest = SOURCE.partition("\n\n")
     master.write_text(title + text + blank + rest, encoding="utf-8")
     return WRITER["places"](iter([read_assignment(master)]))
 

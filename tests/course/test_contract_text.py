@@ -7,7 +7,7 @@ import pytest
 from declaring import declared
 
 from grader import data, inputs, network, number, optimizer, pairs, target, tensor
-from grader.course.assignment import MAY_COME_IN, Assignment, MasterCell, Place, Question
+from grader.course.assignment import MAY_COME_IN, Assignment, Place, Question, SourceCell
 from grader.course.contract_text import (
     argument_lines,
     block_of,
@@ -210,9 +210,9 @@ def test_dtype_and_grad_are_added(kinds, told):
 def assignment(stub=STUB, function="f"):
     question = Question("q1", "Twice", function, stub, stub, None, place=Place(Path("m.py"), 10, "q1"))
     cells = (
-        MasterCell("prose", "# 1. Title"),
-        MasterCell("task", TASK + HINT, "q1"),
-        MasterCell("question", stub, "q1"),
+        SourceCell("prose", "# 1. Title"),
+        SourceCell("task", TASK + HINT, "q1"),
+        SourceCell("question", stub, "q1"),
     )
     return Assignment("01_a", Path("m.py"), "Title", (question,), cells)
 
@@ -220,7 +220,7 @@ def assignment(stub=STUB, function="f"):
 def test_stub_and_answer_and_task_say_the_same(made):
     """The reference has the docstring that students get, and the task its block."""
     told = with_contracts(assignment(), [made])
-    assert told.questions[0].stub == told.questions[0].answer == told.cells[2].source == REPLACED
+    assert told.questions[0].starter_code == told.questions[0].answer == told.cells[2].source == REPLACED
     assert told.cells[1].source == with_block(TASK + HINT, made)
     assert with_contracts(assignment(), []) == assignment()
 

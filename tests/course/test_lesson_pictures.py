@@ -8,7 +8,7 @@ import pytest
 from test_build import POINTS, TINY
 
 from grader.course.build import build
-from grader.course.master import read_assignment
+from grader.course.notebook_source import read_assignment
 from grader.course.pictures import drawing
 from grader.errors import CourseError
 

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 from click.testing import CliRunner
-from tiny_course import ANSWERS, CHECKS, MASTER, write_course
+from tiny_course import ANSWERS, CHECKS, SOURCE, write_course
 
 from grader.cli import main
 from grader.course import new
@@ -186,7 +186,7 @@ def test_names_of_parameters_decide_what_may_come_in(root, parameters, kinds):
 
 def test_a_question_is_added_and_nothing_is_changed(root):
     """All that stood in the files still does; in the master the prose that closes it stays the last."""
-    before = f'{MASTER.rstrip()}\n\n# %% [markdown] tags=["afterword q2"]\n# What comes next.\n'
+    before = f'{SOURCE.rstrip()}\n\n# %% [markdown] tags=["afterword q2"]\n# What comes next.\n'
     (root / PLACES[0].format(TINY)).write_text(before + CLOSING, encoding="utf-8")
     write_new(root, TINY, ["third:x"])
     master, checks, answers = texts(root)

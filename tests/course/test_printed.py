@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.master import read_assignment
+from grader.course.notebook_source import read_assignment
 
 ROOT = Path(__file__).parents[2]
 MASTERS = sorted((ROOT / "solutions").glob("[0-9][0-9]_*.py"))

@@ -103,7 +103,7 @@ def test_only_an_answer_that_is_nearly_right_asks_how_exact_the_reference_is(zyg
             asked.add(name)
             return measured
 
-        verdicts = judge(rubric, seen, without_sensitivity(measured), measured=how_exact)
+        verdicts = judge(rubric, seen, without_sensitivity(measured), measure=how_exact)
         assert verdicts == judge(rubric, seen, measured), name
         passing |= {name} if all(verdict.outcome == "passed" for verdict in verdicts.values()) else set()
     assert passing == {*RIGHT, "the reference"}

@@ -118,7 +118,7 @@ def test_a_plan_has_all_contracts_and_pictures_of_all_questions(course):
     """A notebook is observed in every contract of every function, with the run's seed, then in pictures."""
     rubric = course(GOOD)
     asked = rubric.plan(5)
-    assert asked.stubs == {"double": QUESTIONS[0].stub, "leaf": QUESTIONS[1].stub}
+    assert asked.starter_code == {"double": QUESTIONS[0].starter_code, "leaf": QUESTIONS[1].starter_code}
     assert [request.name for request in asked.requests["double"]] == ["doubled", "gradient"]
     assert [(request.name, request.picture) for request in asked.requests["leaf"]] == [
         ("made", False),
@@ -135,7 +135,7 @@ def test_a_plan_has_all_contracts_and_pictures_of_all_questions(course):
 def test_one_question_can_be_asked_alone(course):
     """Asked about one question only, a notebook is asked for nothing of the others."""
     asked = course(GOOD).plan(5, only="q2")
-    assert list(asked.stubs) == list(asked.requests) == ["leaf"]
+    assert list(asked.starter_code) == list(asked.requests) == ["leaf"]
     assert [request.name for request in asked.requests["leaf"]] == ["made", "shown"]
 
 

@@ -18,7 +18,7 @@ from grader.grading.judge import judge
 from grader.grading.run import Options, grade
 
 STEM, OTHER = "01_tiny", "02_new"
-MASTER, CHECKS, ANSWERS = f"solutions/{STEM}.py", f"tests/hidden/test_{STEM}.py", f"tests/answers/{STEM}.py"
+SOURCE, CHECKS, ANSWERS = f"solutions/{STEM}.py", f"tests/hidden/test_{STEM}.py", f"tests/answers/{STEM}.py"
 
 
 @pytest.fixture
@@ -130,10 +130,10 @@ def test_what_is_written_is_judged(root, zygote):
 @pytest.mark.parametrize(
     ("place", "before", "after"),
     [
-        (MASTER, "return 2 * x", "return TODO"),
-        (MASTER, "# ## q1 · Double", "# ## q1 · TODO"),
-        (MASTER, "    # return x", "    # return TODO"),
-        (MASTER, "assert double(2) == 4", "assert double(TODO) == 4"),
+        (SOURCE, "return 2 * x", "return TODO"),
+        (SOURCE, "# ## q1 · Double", "# ## q1 · TODO"),
+        (SOURCE, "    # return x", "    # return TODO"),
+        (SOURCE, "assert double(2) == 4", "assert double(TODO) == 4"),
         (CHECKS, '"double", X', '"double", {"x": data("n", says="TODO: its shape")}'),
         (CHECKS, '"This is not twice as much."', '"TODO: what is wrong"'),
         (CHECKS, '"""It is twice as much."""', '"""TODO: a title"""'),

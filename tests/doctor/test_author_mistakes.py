@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tiny_course import ANSWERS, CHECKS, MASTER, write_course
+from tiny_course import ANSWERS, CHECKS, SOURCE, write_course
 
 from grader.course.course import Course
 from grader.course.rubric import left_in
@@ -17,7 +17,7 @@ from grader.doctor.known_answers import answers_of, read_answers
 from grader.errors import CourseError
 
 FILES = {
-    "master": ("solutions/01_tiny.py", MASTER),
+    "master": ("solutions/01_tiny.py", SOURCE),
     "checks": ("tests/hidden/test_01_tiny.py", CHECKS),
     "answers": ("tests/answers/01_tiny.py", ANSWERS),
     "inside": ("tests/hidden/inside.py", '"""Helpers."""\n'),
@@ -41,9 +41,9 @@ DRAWS = f"{TORCH}, graph\nfrom grader import picture"
 
 #: The file, what is right, and what was written in its place; then how the sentence begins that is told.
 READ = {
-    "a syntax error in the stub": (
+    "a syntax error in the starter code": (
         ("master", "    # return x\n", "    # return x +\n"),
-        "master, line 16, q1: in the stub, this is not valid Python (invalid syntax): `return x +`.",
+        "master, line 16, q1: in the starter code, this is not valid Python (invalid syntax): `return x +`.",
     ),
     "a syntax error in the answer": (
         ("master", "    return 2 * x\n", "    return 2 *\n"),
@@ -95,7 +95,7 @@ READ = {
     ),
     "a stub that is not commented out": (
         ("master", "    # return x\n", "    return x\n"),
-        "master, line 16, q1: the stub's line `return x` is not commented out; start it with",
+        "master, line 16, q1: the line `return x` of the starter code is not commented out; start it with",
     ),
     "a misspelt tag": (
         ("master", 'tags=["question q1"]', 'tags=["quesiton q1"]'),

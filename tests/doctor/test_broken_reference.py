@@ -9,7 +9,7 @@ from tiny_course import CHECKS, write_course
 
 from grader.course.course import Course, observe_reference
 from grader.grading.broken_reference import broken_contracts, broken_picture, caught_inside, place_inside
-from grader.sandbox.evidence import Answer, Evidence, NoFacts
+from grader.sandbox.evidence import Answer, Evidence, NotObserved
 
 HELPERS = '''\
 """Helpers."""
@@ -223,7 +223,7 @@ def test_the_doctor_tells_where_what_was_caught_came_from(course, reference):
     told = caught_inside(contract, reference)
     place = line_of(course, "# in use") + "used, called by contract caught, stopped on the reference with "
     assert told.startswith(place)
-    quiet = replace(reference, answers={"caught": answer(facts={"value": ["int", 1], "tensors": []})})
+    quiet = replace(reference, answers={"caught": answer(returned={"value": ["int", 1], "tensors": []})})
     assert caught_inside(contract, quiet) is None
 
 
@@ -238,7 +238,7 @@ def test_contracts_that_have_facts_are_not_told(course, reference):
 
 def test_a_contract_without_facts_is_told_with_its_declaration(course):
     """If no line can be blamed, as when time ran out, it is that of the declaration."""
-    evidence = Evidence(answers={"own_lines": Answer.without_facts(NoFacts("it took too long"))})
+    evidence = Evidence(answers={"own_lines": Answer.without_observation(NotObserved("it took too long"))})
     (told,) = broken_contracts(course.rubric("01_tiny").contracts, evidence, ["own_lines"])
     said = "contract own_lines could not observe the reference: it took too long"
     assert told == line_of(course, "own_lines = ") + said

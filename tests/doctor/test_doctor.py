@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from tiny_course import ANSWERS, MASTER, OUTCOMES, drawing, write_course
+from tiny_course import ANSWERS, OUTCOMES, SOURCE, drawing, write_course
 
 from grader.course.build import build
 from grader.course.course import Course
@@ -91,7 +91,7 @@ def test_a_contract_of_the_same_inputs_in_every_run_is_told(complaints, seeds):
 
 def test_a_contract_that_draws_after_a_call_is_told(complaints):
     """Where a right class that draws random numbers would be given other inputs, its check is named."""
-    before, after = re.split(r"def double\(x\).*?# END SOLUTION", MASTER, maxsplit=1, flags=re.DOTALL)
+    before, after = re.split(r"def double\(x\).*?# END SOLUTION", SOURCE, maxsplit=1, flags=re.DOTALL)
     as_class = """class double:
     \"\"\"Twice x.\"\"\"
     # BEGIN SOLUTION
@@ -109,7 +109,7 @@ def twice(make, setup):
 
 doubled = contract("double", X, call=Call(how=twice, gradients="none"), name="doubled", cases=ONCE)"""
     told = complaints(
-        ("master", MASTER, before + as_class + after.replace("double(2) ==", "double(2).value ==")),
+        ("master", SOURCE, before + as_class + after.replace("double(2) ==", "double(2).value ==")),
         ("checks", 'doubled = contract("double", X, name="doubled", cases=ONCE, call=VALUES)', twice),
         ("answers", "    return x + x", "    raise ValueError"),
         built=False,

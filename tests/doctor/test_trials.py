@@ -6,7 +6,7 @@ from factories import answer
 from grader.course.assignment import Question
 from grader.course.rubric import read_rubric
 from grader.doctor.trials import fixed_contracts, needed_text
-from grader.sandbox.evidence import Answer, Evidence, NoFacts
+from grader.sandbox.evidence import Answer, Evidence, NotObserved
 
 FILE = '''\
 """A check file."""
@@ -144,7 +144,7 @@ def rubric(tmp_path_factory):
 def evidence(**values):
     """Evidence of contracts, with a whole number each."""
     facts = {name: {"value": ["int", value], "tensors": []} for name, value in values.items()}
-    return Evidence(answers={name: answer(facts=seen) for name, seen in facts.items()})
+    return Evidence(answers={name: answer(returned=seen) for name, seen in facts.items()})
 
 
 def test_only_a_contract_that_cannot_draw_is_told(rubric):
@@ -160,5 +160,7 @@ def test_only_a_contract_that_cannot_draw_is_told(rubric):
 
 def test_what_stopped_in_both_runs_is_no_equal_fact(rubric):
     """Another complaint tells of it."""
-    stopped = Evidence(answers=dict.fromkeys(rubric.contracts, Answer.without_facts(NoFacts("no time"))))
+    stopped = Evidence(
+        answers=dict.fromkeys(rubric.contracts, Answer.without_observation(NotObserved("no time")))
+    )
     assert list(fixed_contracts(rubric.contracts, stopped, stopped)) == []

@@ -11,8 +11,8 @@ from tiny_course import write_course
 from grader.cli import main
 from grader.contracts.comparison import assert_close
 from grader.course.new import write_new
-from grader.reports.facts import side_by_side
-from grader.sandbox.facts import Raised, Tensor
+from grader.reports.observations import side_by_side
+from grader.sandbox.values import Raised, Tensor
 
 STEM = "01_tiny"
 CHECKS, ANSWERS = f"tests/hidden/test_{STEM}.py", f"tests/answers/{STEM}.py"

@@ -29,9 +29,9 @@ from grader.grading import dask_executor
 from grader.grading.dask_executor import DaskExecutor, ZygotePlugin
 from grader.grading.run import Options, grade
 from grader.notebooks.reader import Cell
-from grader.sandbox.evidence import Evidence, NoFacts
+from grader.sandbox.evidence import Evidence, NotObserved
 from grader.sandbox.plan import ObservationPlan
-from grader.sandbox.zygote import Protection, ZygoteGoneError
+from grader.sandbox.zygote import ActiveSandbox, ZygoteGoneError
 
 SETTINGS = {"preload": [], "sandbox": True, "cpu_seconds": 90}
 ANOTHER_GRADER = "from grader.grading import dask_executor\ndask_executor.__version__ = '0.9'\n"
@@ -44,10 +44,10 @@ dask_executor.environment_fingerprint = lambda: changed
 NO_GRADER = "import sys\nsys.modules['grader'] = None\n"
 NO_SANDBOX = """
 from grader.grading import dask_executor
-from grader.errors import ProtectionError
+from grader.errors import SandboxError
 
 def refuse(**_):
-    raise ProtectionError("students' code cannot be confined here: no seccomp")
+    raise SandboxError("students' code cannot be confined here: no seccomp")
 
 dask_executor.Zygote = refuse
 """
@@ -57,10 +57,10 @@ import os
 import re
 from grader.grading import dask_executor
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.zygote import Protection, ZygoteGoneError
+from grader.sandbox.zygote import ActiveSandbox, ZygoteGoneError
 
 class Zygote:
-    protection = Protection("none", "0")
+    sandbox = ActiveSandbox("none", "0")
 
     def __init__(self, **_):
         pass
@@ -374,7 +374,7 @@ class FakeZygote:
 
     def __init__(self, **_):
         FakeZygote.living += 1
-        self.protection = Protection("none", "0")
+        self.sandbox = ActiveSandbox("none", "0")
 
     def close(self):
         FakeZygote.living -= 1
@@ -439,7 +439,7 @@ def test_a_notebook_whose_zygote_ends_is_asked_for_again(tmp_path):
     with DaskCluster(tmp_path) as cluster:
         cluster.worker("fragile", preload=FRAGILE)
         with DaskExecutor(cluster.address, SETTINGS) as executor:
-            assert isinstance(observed(executor), NoFacts)
+            assert isinstance(observed(executor), NotObserved)
             with pytest.raises(BrokenRunError, match=r"on the Dask worker tcp://.*, it has ended"):
                 observed(executor)
 
@@ -465,7 +465,7 @@ def test_evidence_of_another_machine_is_looked_at(monkeypatch):
 def received(sent, monkeypatch):
     """What a cluster makes of the evidence that a Dask worker sent."""
     executor = DaskExecutor("tcp://nobody:1", SETTINGS)
-    executor._protection = Protection("none", "0")
+    executor._sandbox = ActiveSandbox("none", "0")
     executor._plugin = executor._client = Mock()
     answer = {"worker": "one", "protection": ["none", "0"], "evidence": sent}
     monkeypatch.setattr(DaskExecutor, "_result", lambda *_: json.dumps(answer).encode())

@@ -10,7 +10,7 @@ import pytest
 from tiny_course import HALF, RIGHT, write_course, write_notebook
 
 from grader.course.course import Course
-from grader.errors import ProtectionError
+from grader.errors import SandboxError
 from grader.grading import executor
 from grader.grading import run as grading
 from grader.grading.submission import find_versions
@@ -72,7 +72,7 @@ def test_a_run_that_observes_nothing_starts_no_worker(klass, monkeypatch):
     before = klass.files()
 
     def refuse(**_):
-        raise ProtectionError("students' code cannot be confined here: no seccomp")
+        raise SandboxError("students' code cannot be confined here: no seccomp")
 
     monkeypatch.setattr(executor, "Zygote", refuse)
     second = klass.grade()
@@ -339,7 +339,7 @@ def test_the_kernel_without_a_sandbox_grades_nobody(klass, monkeypatch):
     """Where students' code cannot be confined: exit status 3, one sentence, no result."""
 
     def refuse(**_):
-        raise ProtectionError("students' code cannot be confined here: no seccomp")
+        raise SandboxError("students' code cannot be confined here: no seccomp")
 
     monkeypatch.setattr(executor, "Zygote", refuse)
     ended = grade(klass)

@@ -13,8 +13,8 @@ from grader.course.assignment import Question
 from grader.course.rubric import read_rubric
 from grader.errors import CourseError
 from grader.grading.judge import PASSED, judge
-from grader.sandbox.evidence import Answer, CellFailure, Evidence, Failure, NoFacts, no_facts
-from grader.sandbox.facts import Raised, ReturnedNone
+from grader.sandbox.evidence import Answer, CellFailure, Evidence, Failure, NotObserved, not_observed
+from grader.sandbox.values import Raised, ReturnedNone
 
 CHECKS = '''\
 """Hidden checks."""
@@ -74,7 +74,7 @@ LOSSES = ["list", [["float", 3.0], ["float", 1.0]]]
 def observed(value, **said):
     """A worker's answer about a contract of one case, in which the function returned this value."""
     record = ["list", [["dict", [["result", list(value)]]]]]
-    return answer(facts={"value": record, "tensors": [TENSOR]}, **said)
+    return answer(returned={"value": record, "tensors": [TENSOR]}, **said)
 
 
 def saw(trained, plain=("int", 1)):
@@ -136,13 +136,13 @@ def judge_all(rubric, submissions):
 def with_tensor(tensor):
     """The answer about a contract whose function returned a dict with this tensor."""
     record = ["list", [["dict", [["result", returned()]]]]]
-    return answer(facts={"value": record, "tensors": [tensor]})
+    return answer(returned={"value": record, "tensors": [tensor]})
 
 
 def with_error(error, **said):
     """The answer about a contract whose function raised this error."""
     record = ["list", [["dict", [["raised", ["raised", error]]]]]]
-    return answer(facts={"value": record, "tensors": []}, **said)
+    return answer(returned={"value": record, "tensors": []}, **said)
 
 
 LARGE = [["list", [["float", 11.0], ["float", 1.0]]], ["list", [["float", 1.0], ["float", 11.0]]]]
@@ -233,7 +233,7 @@ def test_values_that_are_wrong_in_a_second_call_only_have_a_hint_about_the_first
     first, second = (["dict", [["result", returned(losses=LOSSES, weight=["tensor", n])]]] for n in (0, 1))
     wrong = {**TENSOR, "value": in_base64([2.5]), "identity": 1, "storage": 1}
     expected, seen = (
-        Evidence(answers={"trained": answer(facts={"value": ["list", cases], "tensors": [TENSOR, wrong]})})
+        Evidence(answers={"trained": answer(returned={"value": ["list", cases], "tensors": [TENSOR, wrong]})})
         for cases in ([first, first], [first, second])
     )
     message, hint = told_of(judge(hinted, seen, expected)["test_it"])
@@ -313,9 +313,13 @@ def test_what_stopped_before_a_check_could_judge_is_told(rubric):
         "contract": Evidence(answers={"trained": answer(raised=ERROR)}),
         "call": Evidence(answers={"trained": with_error(ERROR)}),
         "cell": Evidence(cells=[cell]),
-        "slow": Evidence(answers={"trained": Answer.without_facts(no_facts(Failure.TIMEOUT, seconds=10))}),
-        "late": Evidence(answers={"trained": Answer.without_facts(no_facts(Failure.TOO_LATE))}),
-        "ended": Evidence(answers={"trained": Answer.without_facts(no_facts(Failure.CLOSED))}),
+        "slow": Evidence(
+            answers={"trained": Answer.without_observation(not_observed(Failure.TIMEOUT, seconds=10))}
+        ),
+        "late": Evidence(
+            answers={"trained": Answer.without_observation(not_observed(Failure.QUESTION_OVER))}
+        ),
+        "ended": Evidence(answers={"trained": Answer.without_observation(not_observed(Failure.CLOSED))}),
         "form": saw(["int", 1]),
     }
     found = judge_all(rubric, submissions)
@@ -334,7 +338,7 @@ def test_what_stopped_before_a_check_could_judge_is_told(rubric):
     assert {name: failure for name, failure in failures.items() if failure} == {
         "cell": Failure.NOT_REACHED,
         "slow": Failure.TIMEOUT,
-        "late": Failure.TOO_LATE,
+        "late": Failure.QUESTION_OVER,
         "ended": Failure.CLOSED,
     }
 
@@ -377,7 +381,7 @@ def test_whatever_is_reported_is_judged(rubric):
 def test_what_raised_or_never_came_is_judged(rubric):
     """A contract that raised or gave no facts fails every check of it, with the reason."""
     raising = answer(raised={**ERROR, "where": "cell 2, line 3"})
-    trained = {"raising": raising, "lost": Answer.without_facts(NoFacts("it was too slow"))}
+    trained = {"raising": raising, "lost": Answer.without_observation(NotObserved("it was too slow"))}
     for name, came in trained.items():
         found = judge(rubric, replace(RIGHT, answers={**RIGHT.answers, "trained": came}), RIGHT)
         assert found.pop("test_plain") == PASSED
@@ -390,7 +394,7 @@ def test_what_raised_or_never_came_is_judged(rubric):
     ("answered", "words"),
     [
         (
-            Answer.without_facts(NoFacts("it was too slow")),
+            Answer.without_observation(NotObserved("it was too slow")),
             "contract trained could not observe the reference: it was too slow",
         ),
         (

@@ -15,9 +15,9 @@ from tiny_course import HALF, RIGHT, write_notebook
 from grader.course.course import Course
 from grader.errors import GraderError
 from grader.people.deadlines import Deadlines
+from grader.people.lateness_and_adjustments import LatenessAndAdjustments, with_lateness_and_adjustments
 from grader.people.record import Entry, Record
 from grader.people.roster import read_people
-from grader.people.standing import Standing, with_standing
 from grader.people.students import Students
 from grader.results.model import Adjustment, Late
 from grader.results.store import read_results
@@ -420,10 +420,10 @@ def test_a_score_stays_between_nothing_and_everything(klass):
     (result,) = read_results(klass.out)
     most = result.max_score
     given = (Adjustment("q1", 5.0, ""), Adjustment(None, 5.0, ""))
-    assert with_standing(result, Standing(adjustments=given)).score == most
-    assert with_standing(result, Standing(late=Late(9, 99.0))).score == 0
-    back = Standing(late=Late(9, 2.0), adjustments=(Adjustment(None, 2.0, ""),))
-    assert with_standing(result, back).score == most
+    assert with_lateness_and_adjustments(result, LatenessAndAdjustments(adjustments=given)).score == most
+    assert with_lateness_and_adjustments(result, LatenessAndAdjustments(late=Late(9, 99.0))).score == 0
+    back = LatenessAndAdjustments(late=Late(9, 2.0), adjustments=(Adjustment(None, 2.0, ""),))
+    assert with_lateness_and_adjustments(result, back).score == most
 
 
 def test_a_broken_record_is_told(klass):

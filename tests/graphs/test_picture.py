@@ -22,7 +22,7 @@ from grader.graphs.model import MAX_NEXT, MAX_NODES, MAX_TENSORS, read_graph
 from grader.graphs.picture import draw
 from grader.graphs.svg import LEGEND_HTML, svg
 from grader.notebooks.reader import Cell
-from grader.sandbox.evidence import Answer, Evidence, Failure, NoFacts
+from grader.sandbox.evidence import Answer, Evidence, Failure, NotObserved
 from grader.sandbox.observer import observe
 
 TENSOR = {
@@ -388,7 +388,10 @@ def test_untouched_and_missing_functions_are_not_drawn(zygote, course):
 def test_evidence_of_another_form_gives_no_picture(course):
     """Evidence is a stranger's: whatever stands in a picture's place, there is none and no error."""
     rubric = course.rubric("01_tiny")
-    number, late = answer(facts={"value": ["int", 1], "tensors": []}), Answer.without_facts(NoFacts("late"))
+    number, late = (
+        answer(returned={"value": ["int", 1], "tensors": []}),
+        Answer.without_observation(NotObserved("late")),
+    )
     for strange in (number, late):
         assert pictures_of(rubric, Evidence(answers={"doubling": strange}), Evidence()) == {}
 

@@ -16,7 +16,7 @@ from tiny_course import HALF, RIGHT, write_course, write_notebook
 
 from grader.course.course import Course
 from grader.course.settings import read_settings
-from grader.errors import ProtectionError
+from grader.errors import SandboxError
 from grader.grading import executor
 from grader.grading.submission import find_submissions
 from grader.integrations.export.gradescope import autograder, settings_toml
@@ -153,12 +153,12 @@ def test_without_a_sandbox_there_is_no_score(container, monkeypatch):
     """The plugin raises, so Otter writes nothing; it never falls back to Otter's kernel."""
 
     def no_sandbox(**_):
-        raise ProtectionError("no seccomp here")
+        raise SandboxError("no seccomp here")
 
     monkeypatch.setattr(executor, "Zygote", no_sandbox)
     write_notebook(container / "submission" / "01_tiny.ipynb", RIGHT)
     results = no_results()
-    with pytest.raises(ProtectionError, match="no seccomp"):
+    with pytest.raises(SandboxError, match="no seccomp"):
         plugin_of(container).after_grading(results)
     assert results.results == {}
     assert type(results).__module__.startswith("otter.")

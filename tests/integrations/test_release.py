@@ -35,7 +35,7 @@ PACKAGE = ROOT / "grader"
 MASTERS = sorted((ROOT / "solutions").glob("*.py"))
 TEXTS = [path.read_text(encoding="utf-8") for path in MASTERS]
 QUESTIONS = sum(len(re.findall(r'tags=\["question q', text)) for text in TEXTS)
-WITH_END_TASKS = sum(len(re.findall(r'tags=\["question ', text)) for text in TEXTS)
+WITH_BONUS_TASKS = sum(len(re.findall(r'tags=\["question ', text)) for text in TEXTS)
 
 
 def built(root):
@@ -133,7 +133,7 @@ def test_solutions_are_released_on_request_only(tmp_path):
 def test_the_search_knows_every_answer_and_every_check(secrets):
     """Each question has something to search for, and each check file and list of answers gives plenty."""
     assert all(secrets.answers.values())
-    assert len(secrets.answers) >= WITH_END_TASKS  # more, where an answer stands in two places of its cell
+    assert len(secrets.answers) >= WITH_BONUS_TASKS  # more, where an answer stands in two places of its cell
     for stem in (path.stem for path in MASTERS):
         for place in (f"tests/hidden/test_{stem}.py", f"tests/answers/{stem}.py"):
             assert list(secrets.lines.values()).count(place) > 50
@@ -236,7 +236,7 @@ def test_the_notebooks_are_those_of_assignments_byte_for_byte(real):
         assert files[f"{stem}.ipynb"] == files[f".handout/{stem}.ipynb"] == expected
     checks = {name: content for name, content in files.items() if name.startswith("tests/")}
     assert checks == {name: (ROOT / "assignments" / name).read_bytes() for name in checks}
-    assert len(checks) == WITH_END_TASKS and len(stems) == len(MASTERS)
+    assert len(checks) == WITH_BONUS_TASKS and len(stems) == len(MASTERS)
     assert sum(name.endswith(".ipynb") for name in files) == 2 * len(stems)
 
 
@@ -560,7 +560,7 @@ def test_what_somebody_changed_is_kept_and_told(tmp_path, one_wheel):
     (out / "README.md").write_text("mine")
     (out / "notes.md").write_text("mine")
     for _ in range(2):
-        assert release(course, out).changes.kept == ("README.md",)
+        assert release(course, out).changes.edited == ("README.md",)
     assert release(course, out, overwrite=True).changes.written == ("README.md",)
     assert (out / "README.md").read_text() != "mine"
     assert (out / "notes.md").read_text() == "mine" and (out / ".git/HEAD").read_text() == "ref"
@@ -612,7 +612,7 @@ def test_a_release_that_was_stopped_goes_on(tmp_path, one_wheel, monkeypatch, is
         release(course, out)
     monkeypatch.setattr(grader.integrations.release, "write_atomic", write_atomic)
     changes = release(course, out).changes
-    assert set(changes.written) < set(expected.written) and not changes.kept
+    assert set(changes.written) < set(expected.written) and not changes.edited
     assert bytes_of(out) == bytes_of(tmp_path / "whole")
 
 

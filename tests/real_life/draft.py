@@ -32,7 +32,7 @@ class Draft:
         for cell in self.cells:
             cell["source"] = "".join(cell["source"])
         for q in _course().assignments[stem].questions:
-            self.find(q.stub)["source"] = q.answer
+            self.find(q.starter_code)["source"] = q.answer
 
     @property
     def code(self):
@@ -53,7 +53,7 @@ class Draft:
 
     def stub(self, function):
         """A function as it was handed out."""
-        return question(self.stem, function).stub
+        return question(self.stem, function).starter_code
 
     def write(self, function, source):
         """Another answer in the cell of a function."""

@@ -9,8 +9,8 @@ from factories import told as told_of
 from msgspec import structs
 
 from grader.contracts.diagnosis import finding_of
-from grader.contracts.observation import finding_without_facts
-from grader.course.assignment import END_TASK
+from grader.contracts.observation import finding_without_observation
+from grader.course.assignment import BONUS_TASK
 from grader.course.settings import Feedback
 from grader.graphs.picture import Picture
 from grader.graphs.svg import LEGEND_MARKDOWN
@@ -18,8 +18,8 @@ from grader.reports.document import Row
 from grader.reports.feedback import diagnoses_of, feedback_html, feedback_markdown
 from grader.reports.own_code import Excerpt
 from grader.results.model import CheckResult, Provenance, QuestionResult, Result
-from grader.sandbox.evidence import FailedCell, Failure, SkippedStatement, no_facts
-from grader.sandbox.facts import Raised
+from grader.sandbox.evidence import FailedCell, Failure, SkippedStatement, not_observed
+from grader.sandbox.values import Raised
 
 HOSTILE = "<script>alert(1)</script>\"'` [x](y) @ada #1 & \u202e"
 SVG = '<svg class="xray" viewBox="0 0 9 9"><text>{}</text></svg>'
@@ -203,8 +203,8 @@ STOPPED = finding_of(RAISED, "unobserved")
 UNUSABLE = finding_of(
     structs.replace(RAISED, where="", line=""), "raised"
 )  # it follows from what was returned
-UNREACHED = finding_without_facts(no_facts(Failure.TOO_LATE))
-KILLED = finding_without_facts(no_facts(Failure.KILLED))
+UNREACHED = finding_without_observation(not_observed(Failure.QUESTION_OVER))
+KILLED = finding_without_observation(not_observed(Failure.KILLED))
 
 
 @pytest.mark.parametrize(
@@ -479,7 +479,7 @@ def test_a_name_in_another_script_keeps_its_direction_to_itself():
 
 def test_an_end_task_that_was_not_tried_is_no_failure():
     """It earns nothing and costs nothing, so it has not the colour of what went wrong."""
-    task = replace(NOT_ANSWERED, id=END_TASK)
+    task = replace(NOT_ANSWERED, id=BONUS_TASK)
     page = feedback_html(result(PASSED, end_task=task), {}, {})
-    assert f'class="open" href="#{END_TASK}"' in page
+    assert f'class="open" href="#{BONUS_TASK}"' in page
     assert 'class="none" href' not in page

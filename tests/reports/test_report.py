@@ -14,7 +14,7 @@ from tiny_class import TinyClass
 from tiny_course import RIGHT
 
 from grader.contracts.finding import Finding
-from grader.contracts.observation import finding_without_facts
+from grader.contracts.observation import finding_without_observation
 from grader.course.course import Course
 from grader.course.outcomes import Misconception, Outcome, read_misconceptions
 from grader.course.rubric import Rubric
@@ -26,15 +26,15 @@ from grader.grading.terminal import print_class
 from grader.reports.class_report import histogram, parts_of_bar
 from grader.reports.review import reviews_of
 from grader.results.gradebook import gradebook
-from grader.results.model import MAX_CELLS, Absence, Adjustment, Flag, Provenance
+from grader.results.model import MAX_CELLS, Adjustment, Flag, MissingSubmission, Provenance
 from grader.results.similar import SameWork, Sides
 from grader.results.statistics import Mistake, summarise
 from grader.results.store import result_from_json
 from grader.results.students import students_of
-from grader.sandbox.evidence import UNJUDGED, CellFailure, Evidence, FailedCell, Failure, no_facts
-from grader.sandbox.facts import Raised
+from grader.sandbox.evidence import UNJUDGED, CellFailure, Evidence, FailedCell, Failure, not_observed
+from grader.sandbox.values import Raised
 
-ABSENT = Absence("zoe", "01_tiny", {"q1": 10.34, "q2": 10.33, "q3": 10.33})
+ABSENT = MissingSubmission("zoe", "01_tiny", {"q1": 10.34, "q2": 10.33, "q3": 10.33})
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def shown(monkeypatch, tmp_path):
         monkeypatch.setattr(class_table, "Console", lambda **_: Console(file=screen, width=120))
         run = RunSummary(
             results=list(rows),
-            absent=list(absent),
+            missing=list(absent),
             fresh=1,
             without_notebook=list(without),
             notes=[*notes],
@@ -77,7 +77,7 @@ def test_who_needs_a_human_is_the_same_on_the_terminal_and_in_the_report(shown):
     """A check without a verdict, an endless loop and several notebooks need a look in a class of any size."""
     odd = [
         row("unjudged", message=Finding("broken", UNJUDGED)),
-        row("endless", message=no_facts(Failure.TIMEOUT, seconds=10)),
+        row("endless", message=not_observed(Failure.TIMEOUT, seconds=10)),
         row("slow", cells=[{"cell": 5, "ended": "stopped", "text": ""}]),
         replace(row("several"), superseded=tuple(f"several/{number}.ipynb" for number in range(6_000))),
     ]
@@ -218,7 +218,7 @@ def test_one_mistake_in_several_wordings_is_one():
 
 def test_a_student_has_one_mistake_in_a_question():
     """However many checks fail, and however many diagnoses they give, a student counts once in a question."""
-    late = no_facts(Failure.TOO_LATE)
+    late = not_observed(Failure.QUESTION_OVER)
     both = [step_is_wrong(2), step_is_wrong(3), late]
     rows = [row(f"a{number}", message=both) for number in range(3)]
     rows += [
@@ -481,10 +481,10 @@ def test_who_needs_a_human_is_named_with_the_reason():
     rows = [
         row("fine", message="It is not."),
         replace(row("several"), superseded=("several/old.ipynb",)),
-        row("endless", message=[no_facts(Failure.KILLED), "No."]),
+        row("endless", message=[not_observed(Failure.KILLED), "No."]),
         replace(row("flagged"), flags=(Flag("ctypes", 4), Flag("gc", None, "Look."), Flag("ctypes", 7))),
         row("unjudged", message=Finding("broken", UNJUDGED)),
-        row("broken", error="It is empty.", flags=["gc"], message=no_facts(Failure.CLOSED)),
+        row("broken", error="It is empty.", flags=["gc"], message=not_observed(Failure.CLOSED)),
     ]
     found = reviews_of(rows)
     assert [review.result.student for review in found] == [
@@ -553,7 +553,7 @@ def test_an_endless_loop_after_an_answer_needs_a_human(tmp_path, monkeypatch, sh
 
 def test_a_result_of_an_older_grader_is_read_too():
     """It does not tell of its cells, nor of the kinds of failures, and nothing is noticed about them."""
-    result = row("ada", message=no_facts(Failure.TIMEOUT, seconds=10))
+    result = row("ada", message=not_observed(Failure.TIMEOUT, seconds=10))
     stored = replace(result, cells=observed_result(raised(5, "CellTimeout")).cells).to_json()
     assert len(reviews_of([result_from_json(stored, "01_tiny")])) == 1
     del stored["cells"], stored["end_task"]
@@ -566,16 +566,16 @@ def test_a_result_of_an_older_grader_is_read_too():
 @pytest.mark.parametrize("kind", ["timeout", "late", "closed", "killed", "forged", "malformed"])
 def test_ended_processes_are_known_by_their_kind(kind):
     """A human looks at each process that did not answer as processes do; the sentence alone is not read."""
-    failure = no_facts(Failure(kind), seconds=10, question=30)
+    failure = not_observed(Failure(kind), seconds=10, question=30)
     stored = row("a", message=failure).to_json()
     assert json.loads(json.dumps(stored))["questions"][0]["checks"][0]["failure"] == kind
     assert reviews_of([result_from_json(stored, "01_tiny")])
-    assert not reviews_of([row("a", message=finding_without_facts(failure).message)])
+    assert not reviews_of([row("a", message=finding_without_observation(failure).message)])
 
 
 def test_an_unknown_kind_of_failure_is_refused():
     """A result that another program changed is not read."""
-    stored = row("a", message=no_facts(Failure.KILLED)).to_json()
+    stored = row("a", message=not_observed(Failure.KILLED)).to_json()
     stored["questions"][0]["checks"][0]["failure"] = "bored"
     with pytest.raises(ValueError, match="Invalid enum value 'bored'"):
         result_from_json(stored, "01_tiny")

@@ -12,7 +12,7 @@ from markupsafe import escape
 from pypdf import PdfReader
 
 from grader.reports.student_page import write_students
-from grader.results.model import Absence, Adjustment, Late
+from grader.results.model import Adjustment, Late, MissingSubmission
 from grader.results.store import ResultsStore
 from grader.results.students import students_of
 
@@ -43,9 +43,9 @@ def klass():
     rows += [replace(row("Åke Ångström", score=10.0), late=Late(130, 1.0))]
     rows += [replace(row("zed", score=9.5), adjustments=(Adjustment(None, 1.0, "An appeal."),))]
     return rows, [
-        Absence("nia", "01_tiny", {"q1": 3.0}),
-        Absence("öl", "02_other", {"q1": 3.0}),
-        Absence("exa", "01_tiny", {"q1": 3.0}, excuse=Adjustment(None, 0.0, "Ill.", excused=True)),
+        MissingSubmission("nia", "01_tiny", {"q1": 3.0}),
+        MissingSubmission("öl", "02_other", {"q1": 3.0}),
+        MissingSubmission("exa", "01_tiny", {"q1": 3.0}, excuse=Adjustment(None, 0.0, "Ill.", excused=True)),
     ]
 
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 from factories import row
 
 from grader.contracts.finding import Finding
-from grader.people.standing import Standing, with_standing
+from grader.people.lateness_and_adjustments import LatenessAndAdjustments, with_lateness_and_adjustments
 from grader.reports.student_page import student_html, write_students
-from grader.results.model import Absence, Adjustment, Flag, Late
+from grader.results.model import Adjustment, Flag, Late, MissingSubmission
 from grader.results.store import ResultsStore
 from grader.results.students import students_of
 
@@ -20,13 +20,14 @@ def page_of(*results, absent=()):
 def test_a_page_has_all_assignments():
     """Each with its score, when it was handed in, how late, what a person changed, flags and questions."""
     given = (Adjustment("q1", -1.5, "Copied <b>."), Adjustment(None, 2.0, "An appeal."))
-    standing = Standing("2026-11-20T21:13:00+00:00", Late(130, 0.5), given)
+    standing = LatenessAndAdjustments("2026-11-20T21:13:00+00:00", Late(130, 0.5), given)
     first = replace(
-        with_standing(row("ada", score=2.0), standing), flags=(Flag("ctypes", 4, "Found `ctypes`."),)
+        with_lateness_and_adjustments(row("ada", score=2.0), standing),
+        flags=(Flag("ctypes", 4, "Found `ctypes`."),),
     )
     first = replace(first, superseded=("ada/old.ipynb",))
     second = replace(row("ada", stem="02_other"), late=Late(3, 0.0, "2026-11-20T21:00:00+00:00"))
-    page = page_of(first, second, absent=[Absence("ada", "03_last", {"q1": 4.0})])
+    page = page_of(first, second, absent=[MissingSubmission("ada", "03_last", {"q1": 4.0})])
     for text in (
         "<bdi>ada</bdi>: 5 of 10 points, 50 %",
         "<h2>01_tiny: 2 of 3</h2>",

@@ -56,7 +56,7 @@ def test_a_change_says_before_and_after():
     """Score and, where it is not graded, the status."""
     change = replaced(result(4.5), result(0.0, sha256="bb", status="error"))
     assert (str(change.before), str(change.after)) == ("4.5 of 6", "0 of 6, error")
-    gone, absent = (withdrawn(result(), is_absent=is_absent) for is_absent in (False, True))
+    gone, absent = (withdrawn(result(), is_missing=is_missing) for is_missing in (False, True))
     assert (str(gone.after), str(absent.after)) == ("0 of 6, gone", "0 of 6, absent")
     assert gone.why == absent.why == "no longer submitted"
 
@@ -180,7 +180,7 @@ def test_of_many_changes_the_first_are_told(capsys, tmp_path):
     """Twenty changes are shown; the others are in the file."""
     found = [change(f"s{number:02}") for number in range(22)]
     print_class(
-        RunSummary(results=[], absent=[], fresh=0, without_notebook=[], changes=found),
+        RunSummary(results=[], missing=[], fresh=0, without_notebook=[], changes=found),
         tmp_path,
     )
     out = capsys.readouterr().out

@@ -104,8 +104,8 @@ def train(model, batch):
 def test_a_copied_notebook_with_every_local_variable_renamed_is_found():
     """The course's own answers, each with its variables renamed, are equal; so the pair is reported."""
     course = Course.find(Path(__file__).parent)
-    questions = [q for q in course.assignment("01_leaves").questions if not q.is_end_task]
-    starter_code = {q.function: q.stub for q in questions}
+    questions = [q for q in course.assignment("01_leaves").questions if not q.is_bonus_task]
+    starter_code = {q.function: q.starter_code for q in questions}
 
     def submitted(student, rename):
         asked = [

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from factories import row
 
-from grader.results.model import Absence, Adjustment, Late
+from grader.results.model import Adjustment, Late, MissingSubmission
 from grader.results.students import students_of
 
 
@@ -21,7 +21,10 @@ def test_the_weakest_come_first():
 def test_what_is_absent_counts_nothing():
     """Percentages are of all assignments; only what the gradebook has a row for is called missing."""
     rows = [row("ada", score=3.0), row("ben", score=3.0, stem="02_other"), row("ben", score=3.0)]
-    absent = [Absence("ada", "03_last", {"q1": 2.0}), Absence("zoe", "03_last", {"q1": 2.0})]
+    absent = [
+        MissingSubmission("ada", "03_last", {"q1": 2.0}),
+        MissingSubmission("zoe", "03_last", {"q1": 2.0}),
+    ]
     ada, ben, zoe = students_of(rows, absent)
     assert (zoe.score, zoe.max_score, zoe.percent) == (0, 8, 0)
     assert (ada.score, ada.max_score, ada.percent) == (3, 8, 37.5)

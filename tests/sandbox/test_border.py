@@ -110,7 +110,7 @@ def secrets_of_the_course():
     tree = ast.parse(COURSE.check_file(STEM).read_text(encoding="utf-8"))
     texts = [ast.unparse(node.msg) for node in ast.walk(tree) if isinstance(node, ast.Assert)]
     for question in COURSE.assignments[STEM].questions:
-        texts += set(question.answer.splitlines()) - set(question.stub.splitlines())
+        texts += set(question.answer.splitlines()) - set(question.starter_code.splitlines())
     told = {text.strip().strip("'\"f") for text in texts}
     return sorted(told, key=len, reverse=True)[:12]  # a few decide as well as all
 
@@ -139,7 +139,7 @@ def test_no_secret_is_anywhere_in_the_memory_of_a_worker(zygote, outside):
 
 
 def _tensors(answer):
-    tensors = (json.loads(answer.text)["facts"] or {"tensors": []})["tensors"]
+    tensors = (json.loads(answer.text)["returned"] or {"tensors": []})["tensors"]
     return [tensor for tensor in tensors if tensor["value"] and len(str(tensor["value"])) > 60]
 
 
@@ -319,7 +319,7 @@ def test_every_attack_comes_back_with_nothing(zygote, outside):
 def test_without_a_sandbox_the_same_attacks_succeed(outside):
     """No attack fails for a reason of its own."""
     with Zygote(sandbox=False) as unprotected:
-        assert unprotected.protection.name == "none"
+        assert unprotected.sandbox.name == "none"
         assert ATTACKS.keys() - gains(unprotected, outside) == set()
 
 

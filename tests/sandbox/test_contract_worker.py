@@ -5,7 +5,7 @@ from declaring import declared, facts
 
 from grader import inputs, network, number, optimizer, pairs, target, tensor
 from grader.inside import inside, nn, torch
-from grader.sandbox.facts import Raised
+from grader.sandbox.values import Raised
 
 ORDINARY = "", ""
 NOTHING = "def f(*things):\n    return None"

@@ -29,8 +29,8 @@ from grader.notebooks.reader import cells_of, read_notebook
 from grader.notebooks.recognition import recognise
 from grader.sandbox.decoding import MalformedError, parse, parse_cell, parse_survey
 from grader.sandbox.evidence import Answer, Evidence
-from grader.sandbox.facts import Raised, Tensor
 from grader.sandbox.observer import observe
+from grader.sandbox.values import Raised, Tensor
 from grader.sandbox.wire import Wire
 
 LONGEST = 10  # seconds; what is slow is slow by far more than a busy machine

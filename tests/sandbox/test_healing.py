@@ -3,9 +3,9 @@
 import pytest
 from observing import look, request
 
-from grader.sandbox.evidence import NoFacts
-from grader.sandbox.facts import Raised
+from grader.sandbox.evidence import NotObserved
 from grader.sandbox.plan import Request
+from grader.sandbox.values import Raised
 
 HONEST = "def second():\n    return torch.ones(2)"
 FUNCTION = "import torch\n{before}\ndef first(*args):\n    {body}"
@@ -41,7 +41,7 @@ def test_what_would_heal_when_it_is_called_is_seen_before(zygote, what):
     before, body = HEALING[what]
     facts = "w = torch.ones(2, requires_grad=True)\nstudent.first()\nw.sum().backward()\nreturn w"
     seen = of_first(zygote, body, facts, before)
-    assert isinstance(seen, NoFacts)
+    assert isinstance(seen, NotObserved)
     assert f"replaced {what}" in seen.reason
 
 
@@ -173,7 +173,7 @@ def test_what_was_replaced_is_seen_however_it_was_done(zygote, how):
     )
     assert seen.evidence.patched or ("patched", None) in seen.evidence.traces
     found = seen["first"]
-    assert isinstance(found, NoFacts) or not any("evil" in text for text in found)
+    assert isinstance(found, NotObserved) or not any("evil" in text for text in found)
 
 
 #: Ways to a request's words that are flagged by themselves: frames, and the collector.
@@ -214,7 +214,7 @@ def test_whatever_a_request_relies_on_is_put_back_and_told(zygote, what):
     cells = [EVIL + FLAGGED_WAYS + f"def first(*args):\n    {RELIED_ON[what]}", HONEST]
     seen = look(zygote, cells, first=Request("first", source, 1, 5.0), second="student.second()")
     assert what in seen.evidence.patched
-    assert isinstance(seen["first"], NoFacts)
+    assert isinstance(seen["first"], NotObserved)
     assert seen["second"].value == (1.0, 1.0)
 
 

@@ -13,7 +13,7 @@ from grader.course.course import Course
 from grader.errors import BrokenRunError
 from grader.grading.run import Options, grade
 from grader.sandbox import cells as cells_module
-from grader.sandbox.evidence import NoFacts
+from grader.sandbox.evidence import NotObserved
 from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Zygote
 
@@ -80,7 +80,7 @@ def test_a_request_whose_workers_are_killed_has_no_facts(zygote, system):
     """The same for a request: killed in the shared worker and in its own."""
     system.operation, system.kills = "observe", 2
     seen = look(zygote, CELLS, **ASKED)
-    assert (seen["first"], seen["second"]) == (NoFacts(ENDED), 2)
+    assert (seen["first"], seen["second"]) == (NotObserved(ENDED), 2)
     assert seen.evidence.starved
 
 
@@ -100,7 +100,7 @@ def test_a_notebook_that_kills_itself_comes_to_an_end(zygote, system):
     seen = look(zygote, [SUICIDE, *CELLS], **ASKED)
     assert (seen.raised, seen["first"]) == ({1: ENDED}, 1)
     seen = look(zygote, [*CELLS, f"def second():\n    {SUICIDE.replace(chr(10), chr(10) + '    ')}"], **ASKED)
-    assert (seen["first"], seen["second"]) == (1, NoFacts(ENDED))
+    assert (seen["first"], seen["second"]) == (1, NotObserved(ENDED))
     assert not seen.evidence.starved, "nobody's memory was short, so there is no second look"
     assert system.workers < 10
 

@@ -9,10 +9,10 @@ from observing import QUICK, look, request
 from grader.sandbox import cells as cells_module
 from grader.sandbox.cells import NothingToObserveError
 from grader.sandbox.decoding import NO_ANSWER
-from grader.sandbox.evidence import Evidence, Failure, NoFacts, RequestRaised, no_facts
-from grader.sandbox.facts import Other, Tensor, is_cut_off
+from grader.sandbox.evidence import Evidence, Failure, NotObserved, RequestRaised, not_observed
 from grader.sandbox.observer import RequestRun
 from grader.sandbox.plan import TimeLimits
+from grader.sandbox.values import Other, Tensor, is_cut_off
 
 SHORT = TimeLimits(cell=0.5, question=2, notebook=30)
 
@@ -108,7 +108,7 @@ FATAL = {
 def test_a_fault_costs_its_own_question(zygote, clean, isolations, body):
     """A request that hangs, dies or finds torch replaced has no facts and says why; others have theirs."""
     seen = spoiled(zygote, body, seconds=0.5 if "still ran" in FATAL[body] else 5.0)
-    assert isinstance(seen["first"], NoFacts)
+    assert isinstance(seen["first"], NotObserved)
     assert FATAL[body] in seen["first"].reason
     assert [seen[name] for name in ("second", "third")] == [clean[name] for name in ("second", "third")]
     assert isolations == [1]
@@ -166,7 +166,7 @@ def test_what_one_question_leaves_behind_reaches_no_other(zygote, clean, isolati
     seen = spoiled(zygote, body)
     assert [seen[name] for name in ("second", "third")] == [clean[name] for name in ("second", "third")]
     assert isolations == ([1] if body in THREADS else [])
-    assert not isinstance(seen["first"], NoFacts)
+    assert not isinstance(seen["first"], NotObserved)
 
 
 @pytest.mark.parametrize(
@@ -357,7 +357,7 @@ def test_the_time_of_a_notebook_is_limited(zygote):
     )
     assert time.monotonic() - begun < 6
     assert seen["f"] == 1
-    assert all(isinstance(seen[f"h{number}"], NoFacts) for number in range(20))
+    assert all(isinstance(seen[f"h{number}"], NotObserved) for number in range(20))
 
 
 def test_cells_that_swallow_their_time_limit_are_bounded_by_the_notebooks(zygote):
@@ -384,7 +384,7 @@ def test_what_was_seen_before_the_time_was_over_counts(zygote, monkeypatch):
     monkeypatch.setattr(cells_module.NotebookRun, "loaded", loaded_twice)
     cells = [DEFINES[0], "import os\ndef g():\n    os._exit(0)"]
     seen = look(zygote, cells, f="student.f()", g="student.g()")
-    assert (seen["f"], seen["g"], seen.status["g"]) == (1, no_facts(Failure.NOTHING_SEEN), "answered")
+    assert (seen["f"], seen["g"], seen.status["g"]) == (1, not_observed(Failure.NOTHING_SEEN), "answered")
 
 
 SLOW_CELL = "import os, time\ntime.sleep(0.5)"
@@ -399,7 +399,7 @@ def test_where_isolation_does_not_reach_the_shared_worker_counts(zygote, fatal):
     limits = TimeLimits(cell=5, question=5, notebook=2.4)
     seen = look(zygote, cells, limits=limits, **{name: f"student.{name}()" for name in names}, bad=bad)
     assert [seen[name] for name in names[:-1]] == names[:-1]
-    assert isinstance(seen["bad"], NoFacts)
+    assert isinstance(seen["bad"], NotObserved)
 
 
 def test_a_forger_is_not_believed_for_want_of_time(zygote):
@@ -407,7 +407,7 @@ def test_a_forger_is_not_believed_for_want_of_time(zygote):
     cells = [FORGE, SLOW_CELL, "def f():\n    reply(WON); reply(WON)", *DEFINES[1:]]
     limits = TimeLimits(cell=5, question=5, notebook=1.3)
     seen = look(zygote, cells, limits=limits, f="student.f()", g="student.g()")
-    assert isinstance(seen["f"], NoFacts)
+    assert isinstance(seen["f"], NotObserved)
 
 
 # Answers that nobody can have given
@@ -427,7 +427,7 @@ def wanted():
     return frame.f_locals["message"]["id"]
 
 def answer(facts):
-    return {"raised": None, "facts": facts, "changed": [], "patched": []}
+    return {"raised": None, "returned": facts, "changed": [], "patched": []}
 
 def reply(ok):
     forge('{"id":"%s","ok":%s}' % (wanted(), ok if isinstance(ok, str) else json.dumps(ok)))
@@ -468,14 +468,14 @@ def forged(zygote, body, *, seconds=5.0):
 def test_a_forged_answer_is_not_believed(zygote, body):
     """Bytes written beside the one answer that is due are told, and spoil their own question only."""
     seen = forged(zygote, body)
-    assert isinstance(seen["one"], NoFacts)
+    assert isinstance(seen["one"], NotObserved)
     assert NO_ANSWER in seen.evidence.traces
 
 
 def test_a_forgery_by_the_last_request_is_not_believed(zygote):
     """The very last answer is not followed by another question, and still has to be the only one."""
     seen = look(zygote, [FORGE, "def f():\n    reply(WON)\n    return 'honest'"], f="student.f()")
-    assert isinstance(seen["f"], NoFacts)
+    assert isinstance(seen["f"], NotObserved)
     assert NO_ANSWER in seen.evidence.traces
 
 
@@ -484,7 +484,7 @@ def test_frames_written_before_a_request_are_not_believed(zygote):
     seen = look(
         zygote, [FORGE, DEFINES[0], "reply({'raised': None, 'skipped': []}); reply(WON)"], f="student.f()"
     )
-    assert isinstance(seen["f"], NoFacts)
+    assert isinstance(seen["f"], NotObserved)
 
 
 @pytest.mark.parametrize("body", ["reply(WON); os._exit(0)", "reply(WON); os.read(10, 1)"])
@@ -519,7 +519,7 @@ MALFORMED = {
 def test_a_malformed_answer_is_a_fault(zygote, form):
     """Whatever a worker answers with the right id, its own request has no facts, and a flag tells of it."""
     seen = forged(zygote, f"reply({MALFORMED[form]})\n    os._exit(0)")
-    assert isinstance(seen["one"], NoFacts)
+    assert isinstance(seen["one"], NotObserved)
     assert NO_ANSWER in seen.evidence.traces
 
 
@@ -644,7 +644,7 @@ def test_nan_arrives_as_nan(zygote):
 )
 def test_large_values_are_cut_inside(zygote, isolations, body):
     """An honest answer is never refused for its size: it is cut off where it is made."""
-    assert not isinstance(value_of(zygote, body), NoFacts | RequestRaised)
+    assert not isinstance(value_of(zygote, body), NotObserved | RequestRaised)
     assert isolations == []
 
 

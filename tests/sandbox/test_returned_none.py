@@ -11,8 +11,8 @@ from grader import tensor
 from grader.contracts.returned_none import why_none
 from grader.sandbox.decoding import MalformedError
 from grader.sandbox.evidence import Evidence
-from grader.sandbox.facts import ReturnedNone
 from grader.sandbox.plan import Request, TimeLimits
+from grader.sandbox.values import ReturnedNone
 
 LEAF = "w = torch.ones(2, requires_grad=True)\n"
 BACKWARD = f"{LEAF}y = w * 3\ny.sum().backward()\n"
@@ -169,6 +169,6 @@ def test_every_field_is_checked(wrong):
     """A record of another form makes the answer malformed."""
     facts = {"value": ["none"], "tensors": []}
     with pytest.raises(MalformedError):
-        answer(facts=facts, none=[wrong])
-    right = answer(facts=facts, none=[{"function": "f"}])
+        answer(returned=facts, none=[wrong])
+    right = answer(returned=facts, none=[{"function": "f"}])
     assert Evidence(answers={"p": right}).returned_none("p", "f") == ReturnedNone("f")

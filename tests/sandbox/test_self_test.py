@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from grader.cli import main
-from grader.errors import ProtectionError
+from grader.errors import SandboxError
 from grader.sandbox import self_test as sandbox_report
 from grader.sandbox.self_test import SelfTestReport
 from grader.sandbox.worker import access
@@ -38,16 +38,16 @@ def test_this_machines_sandbox_holds(zygote, doctor):
     done = doctor(lambda: nullcontext(zygote))
     assert done.exit_code == 0, done.output
     assert "The sandbox holds." in done.output
-    assert f"protection     {zygote.protection.name}" in done.output
-    assert done.output.count(": stopped") == len(zygote.protection.hello["findings"]["attacks"]) >= 25
-    assert done.output.count(": works") == len(zygote.protection.hello["findings"]["controls"]) >= 2
+    assert f"protection     {zygote.sandbox.name}" in done.output
+    assert done.output.count(": stopped") == len(zygote.sandbox.hello["findings"]["attacks"]) >= 25
+    assert done.output.count(": works") == len(zygote.sandbox.hello["findings"]["controls"]) >= 2
     assert not {"GOT THROUGH", "BROKEN"} & set(done.output.split(": "))
     assert max(map(len, done.output.splitlines())) < 80
 
 
 def test_the_report_tells_the_limits_in_force(zygote):
     """The numbers are those the zygote told, and the kernel's."""
-    told = zygote.protection.hello["layers"]
+    told = zygote.sandbox.hello["layers"]
     assert told["landlock"] == access.landlock_version()
     assert told["descriptors"] == 64
     assert told["memory_bytes"] > 512 << 20
@@ -57,7 +57,7 @@ def test_a_refusal_is_the_one_of_grade(doctor):
     """Where no sandbox is to be had, the exit status is 3 and the sentence is the one `grade` says."""
 
     def refuse():
-        raise ProtectionError("grading needs Linux, and this is something else")
+        raise SandboxError("grading needs Linux, and this is something else")
 
     done = doctor(refuse)
     assert done.exit_code == 3
@@ -70,7 +70,7 @@ def test_what_got_through_is_told_by_name(doctor):
     hello = {"protection": "landlock+seccomp", "torch": "2.13.0", "layers": SANDBOX, "findings": FOUND}
 
     def refuse():
-        raise ProtectionError("the sandbox does not hold: open a socket, import", hello)
+        raise SandboxError("the sandbox does not hold: open a socket, import", hello)
 
     done = doctor(refuse)
     assert done.exit_code == 3

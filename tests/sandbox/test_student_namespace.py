@@ -3,8 +3,8 @@
 import pytest
 from observing import look, request
 
-from grader.sandbox.evidence import NoFacts
-from grader.sandbox.facts import Other, Raised
+from grader.sandbox.evidence import NotObserved
+from grader.sandbox.values import Other, Raised
 
 LYING = """
 import torch
@@ -47,7 +47,7 @@ def test_a_subclass_is_read_as_the_tensor_it_is(zygote, made, body, found):
     """A tensor of a student's class is the same object, with an ordinary one's methods and history."""
     seen = returned(zygote, made, body)
     if "__class__" in made:
-        assert isinstance(seen, NoFacts)
+        assert isinstance(seen, NotObserved)
         assert "replaced the class of a Tensor" in seen.reason
     else:
         assert seen == found
@@ -65,7 +65,7 @@ def test_its_facts_are_those_of_torch(zygote):
 def test_what_a_tensor_itself_puts_over_a_method_is_noticed(zygote, made):
     """An attribute of one tensor that hides a method of torch is a patch, of a result and of an argument."""
     seen = returned(zygote, f"{made}\n    t.backward = lambda: 1 / 0\n    return t", "return 1")
-    assert isinstance(seen, NoFacts)
+    assert isinstance(seen, NotObserved)
     assert "replaced Tensor.backward" in seen.reason
 
 

@@ -68,7 +68,7 @@ def evidence(number):
     elements = base64.b64encode(struct.pack("f", number)).decode()
     record = ["list", [["dict", [["result", ["tensor", 0]]]]]]
     facts = {"value": record, "tensors": [{**tensor, "value": elements}]}
-    answer = json.dumps({"raised": None, "facts": facts, "changed": [], "patched": []})
+    answer = json.dumps({"raised": None, "returned": facts, "changed": [], "patched": []})
     return Evidence({"double": "answered"}, {"doubled": Answer.parse(answer)})
 
 submissions = {"right": evidence(2.0), "wrong": evidence(1.0), "nothing": Evidence({"double": "answered"})}

@@ -508,7 +508,7 @@ def noise(seed: int, length: int) -> bytes:
 
 def flipped(identity: bytes, seed: int) -> bytes:
     """An honest answer with one byte changed, its length included."""
-    answer = bytearray(framed(ok(identity, b'{"raised": null, "facts": [1.5, "text"]}')))
+    answer = bytearray(framed(ok(identity, b'{"raised": null, "returned": [1.5, "text"]}')))
     chance = random.Random(seed)
     answer[chance.randrange(len(answer))] ^= 1 << chance.randrange(8)
     return bytes(answer)

@@ -24,10 +24,12 @@ COURSE = Course.find(Path(__file__).parent)
 def test_every_question_of_the_course_is_found(stem):
     """Ids, titles, functions, starter code and points equal the source; a bonus task has no points."""
     found = questions_of(read_document(COURSE.root / "assignments" / f"{stem}.ipynb"))
-    told = [(one.id, one.title, one.function, one.stub.source, one.points) for one in found]
+    told = [(one.id, one.title, one.function, one.starter_cell.source, one.points) for one in found]
     worth = COURSE.points(stem)
     asked = COURSE.assignments[stem].questions
-    assert told == [(q.id, q.title, q.function, q.stub.strip("\n"), worth.get(q.id, 0)) for q in asked]
+    assert told == [
+        (q.id, q.title, q.function, q.starter_code.strip("\n"), worth.get(q.id, 0)) for q in asked
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -146,4 +148,9 @@ def test_a_strange_notebook_is_read_all_the_same(tmp_path):
         tmp_path / "odd.ipynb", document(cells, tests={"q1": otter_test("q1", CHECKS["q1"], 1), "q9": 3})
     )
     (question,) = open_notebook(path).questions
-    assert (question.id, question.title, question.prose, question.stub.number) == ("q1", "A title", "text", 2)
+    assert (question.id, question.title, question.prose, question.starter_cell.number) == (
+        "q1",
+        "A title",
+        "text",
+        2,
+    )

@@ -1,4 +1,4 @@
-"""What came back, laid out as ``grade`` reads it: a folder for each student, notebooks in it.
+"""Submissions, laid out as ``grade`` reads them: a folder for each student with the notebooks.
 
 A source is listed (`source`), with the history of clones (`clones`); the system that it comes from says who
 submitted what, and when (`systems`, else `folders`); and `layout` puts each notebook into its student's
@@ -46,7 +46,7 @@ MAX_BYTES = 8 << 30
 
 @dataclass(frozen=True)
 class Collected:
-    """What came of collecting a source."""
+    """The outcome of collecting a source."""
 
     students: int  # how many have a notebook in it
     changes: Changes

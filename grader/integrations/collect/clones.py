@@ -126,7 +126,7 @@ def _in_time(  # noqa: PLR0913, PLR0917 - a file, where it lies, and what is kno
 
 
 def version_name(name: str, submitted: datetime) -> str:
-    """What an earlier version of a notebook is called in its student's folder."""
+    """The name of an earlier version of a notebook in its student's folder."""
     return f"{notebook_stem(name)} of {submitted.astimezone(UTC):%Y-%m-%d %H.%M.%S} UTC.ipynb"
 
 
@@ -199,7 +199,7 @@ def _holds_itself(clone: Path) -> bool:
 
 
 def _git(clone: Path, arguments: Sequence[str]) -> bytes:
-    """What git prints, nothing where it fails, is missing, or prints very much."""
+    """The output of git; empty if it fails, is missing, or prints very much."""
     git = shutil.which("git")
     if git is None:
         return b""

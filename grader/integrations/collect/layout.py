@@ -47,10 +47,10 @@ _RESERVED = frozenset({RECORD, ROSTER, SEEN, IGNORED, *NEVER_SUBMITTED})
 def student_folders(
     files: Mapping[Student, Collection[str]], record: Record, roster: Roster
 ) -> tuple[dict[Student, tuple[str, ...]], list[str]]:
-    """A folder for each student, or one for each member of a group; and what a person should know of them.
+    """A folder for each student, or one for each member of a group; and notes for a person.
 
-    Who is on the roster has the folder that it names. Others of equal names share a folder, unless the source
-    or the record tells that they are several people: then the id is part of the name.
+    A student on the roster has the folder that it names. Others of equal names share a folder, unless the
+    source or the record shows that they are several people: then the id is part of the name.
 
     Args:
         files: the names of each student's notebooks.
@@ -61,7 +61,7 @@ def student_folders(
     folders: dict[Student, tuple[str, ...]] = {}
     owners: dict[str, str] = {}  # by folder, the student's identity
     several, by_name = set(), set()
-    # Who is known keeps the folder, whoever else of that name comes now.
+    # A known student keeps the folder, even if another student has the same name.
     known_of = {student: _known(student, record, roster) for student in files}
     for student in sorted(files, key=lambda s: (known_of[s][0] is None, s.name, s.identity)):
         known, person = known_of[student]
@@ -75,7 +75,7 @@ def student_folders(
         if known is None:
             ids = record.ids(folder, student.system)
             by_id = {*ids}
-            if student.system == "moodle":  # numbers people anew in each assignment: who submitted the same
+            if student.system == "moodle":  # its numbers differ between assignments: who submitted the same
                 by_id = {number for number in ids if ids[number] & {*files[student]}}
             if by_id or len(named[collision_key(student.name)]) > 1:
                 several.add(student.name)
@@ -108,7 +108,7 @@ def folder_of(student: Student, record: Record, roster: Roster) -> str:
 def _known(student: Student, record: Record, roster: Roster) -> tuple[str | None, Person | None]:
     """The folder that the student has already, and the student on the roster; None where it is not clear.
 
-    Moodle numbers people anew in each assignment: its number is somebody else's if the name is another. A
+    Moodle's numbers differ between assignments: a number with another name is somebody else's. A
     login keeps its folder when a name on the roster is corrected, and when another account is exchanged for
     it, unless the roster says that the folder is another student's.
     """
@@ -159,9 +159,9 @@ class Target:
 def plan_targets(
     notebooks: Collection[Submitted], folders: Mapping[Student, Sequence[str]]
 ) -> tuple[list[Target], list[Skipped]]:
-    """Give every notebook a name in the folder of its student, and tell which are too many.
+    """Give every notebook a name in the folder of its student, and list those that are too many.
 
-    Of several versions the latest keeps the name; the others get names that tell them apart.
+    Of several versions the latest keeps the name; the others get distinct names.
     """
     targets: list[Target] = []
     skipped: list[Skipped] = []
@@ -171,13 +171,13 @@ def plan_targets(
             of_folder[folder].append(notebook)
     for folder in sorted(of_folder):
         taken: dict[bool, set[str]] = {True: set(), False: set()}  # among copies, and among the others
-        kept: list[Target] = []
+        chosen: list[Target] = []
         size = copies = 0
         for notebook in _latest_first(of_folder[folder]):
             is_copy = notebook.file.copy is not None
             if is_copy and copies >= MAX_COPIES:
                 limit = f"the {MAX_COPIES} copies that tools keep"
-            elif len(kept) >= MAX_NOTEBOOKS:
+            elif len(chosen) >= MAX_NOTEBOOKS:
                 limit = f"the {MAX_NOTEBOOKS} notebooks"
             elif size + notebook.file.size > MAX_STUDENT_BYTES:
                 limit = f"the {MAX_STUDENT_BYTES >> 20} MiB of notebooks"
@@ -187,10 +187,10 @@ def plan_targets(
                 name = _distinct(notebook, taken[is_copy])
                 is_groups = len(folders[notebook.student]) > 1
                 place = f"{_COPIES}/{name}" if is_copy else name
-                kept.append(Target(folder, place, notebook, is_groups))
+                chosen.append(Target(folder, place, notebook, is_groups))
                 continue
             skipped.append((notebook.file.path, f"is more than {limit} taken of {folder}"))
-        targets += sorted(kept, key=lambda target: target.name)
+        targets += sorted(chosen, key=lambda target: target.name)
     return targets, skipped
 
 
@@ -225,7 +225,7 @@ class _Stems(Container[str]):
 
 @dataclass
 class Changes:
-    """What became of notebooks: their paths in the folder, and what was skipped."""
+    """The outcome for notebooks: their paths in the folder, and skipped files."""
 
     written: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
@@ -235,7 +235,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where notebooks are laid out, and what decides which version stays."""
+    """The folder in which notebooks are laid out, and the data that decides which version stays."""
 
     folder: Path
     record: Record
@@ -243,12 +243,12 @@ class Layout:
     context: Context
 
     def entry(self, target: Target, content: bytes) -> Entry:
-        """What the record says of a version, once that is laid out."""
+        """The record's entry for a version that was laid out."""
         notebook, file = target.notebook, target.notebook.file
         when, seen = datetime.fromtimestamp(notebook.when / 10**9, UTC).replace(microsecond=0), None
         if file.repository:
             blob, name = blob_of(content), "/".join(file.parts)
-            if not file.commit:  # Git may have changed line ends, or there is no history to read
+            if not file.commit:  # Git may have changed line ends, or there are no commits to read
                 version = Committed(name, blob, "", when)
                 self.witness.see(file.repository, [version], self.context.at, is_now=self.context.is_night)
             known = [file.repository, *self.record.repositories_of(target.folder)]

@@ -24,11 +24,11 @@ class Student:
     name: str
     system: str = ""  # where it knows people by an `id`
     id: str = ""
-    logins: tuple[str, ...] = ()  # what may be a login, an address or a number of other systems
+    logins: tuple[str, ...] = ()  # logins, addresses or numbers of other systems
 
     @property
     def identity(self) -> str:
-        """Tells students of one name apart."""
+        """The text that distinguishes students of one name."""
         return self.id or (self.logins[0] if self.logins else self.name)
 
 
@@ -50,7 +50,7 @@ class Submitted:
 
 @dataclass
 class Listing:
-    """What a system says of a source."""
+    """A system's information about a source."""
 
     notebooks: list[Submitted]
     notes: list[str] = field(default_factory=list)  # how students were named, for a person to check
@@ -67,7 +67,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class Context:
-    """What is known of a source besides the source.
+    """Information about a source from elsewhere.
 
     Attributes:
         prefixes: what names begin with, before the student's; None where nothing is said.
@@ -114,12 +114,12 @@ class Context:
 
 @dataclass(frozen=True)
 class Named:
-    """What a system's name of a file or a folder says.
+    """The information in a system's name of a file or a folder.
 
     Attributes:
         student: as the system calls them.
         id: the system's own number of the student.
-        logins: what else tells who that is.
+        logins: other ids of the student.
         file: as the student called the file; empty where the name is a folder's.
         when: of the submission; None where the name says nothing of it.
         order: grows with each submission, where the name has no time.
@@ -138,12 +138,12 @@ class Named:
 
 
 def _nothing(*_: object) -> None:
-    """What a system says that does not need a function."""
+    """The function of a system that needs none."""
 
 
 @dataclass(frozen=True)
 class System:
-    """A system, by the names that it gives to what it hands out.
+    """A system, by the names that it gives to downloads.
 
     Attributes:
         key: names it in ``collected.csv``, and the roster's column of its ids.

@@ -1,4 +1,4 @@
-"""What a source holds: a folder, in which no link is followed, or a zip, read member by member.
+"""The content of a source: a folder, in which no link is followed, or a zip, read member by member.
 
 No file is read before it is asked for, and nothing is unpacked under a name that a zip gives.
 """
@@ -82,7 +82,7 @@ class Source:
     files: list[SourceFile] = field(default_factory=list)  # the notebooks
     repositories: set[Parts] = field(default_factory=set)  # folders that are clones, or copies of clones
     clones: set[Parts] = field(default_factory=set)  # folders of a folder that Git has made
-    others: list[SourceFile] = field(default_factory=list)  # ordinary files that are no notebooks
+    others: list[SourceFile] = field(default_factory=list)  # regular files that are not notebooks
     systems: set[str] = field(default_factory=set)  # the paths of those that a system wrote
     folders: set[Parts] = field(default_factory=set)  # one or two names deep, that hold any file
     skipped: list[Skipped] = field(default_factory=list)  # look submitted, and are not taken
@@ -98,7 +98,7 @@ class Source:
             self.skipped.append((path_text(parts), reason))
 
     def add(self, parts: Parts, modified: int, size: int, read: Callable[[], bytes]) -> None:
-        """Take an ordinary file for what its name says."""
+        """Take a regular file, as a notebook or another file by its name."""
         self.folders.update(parts[:depth] for depth in range(1, min(len(parts), 3)))
         file = SourceFile(parts, path_text(parts), modified, size, read)
         if not is_notebook(parts[-1]):
@@ -116,7 +116,7 @@ class Source:
         return files
 
     def about_others(self) -> list[Skipped]:
-        """What is no notebook and lies in no repository, where other files are expected."""
+        """Files that are not notebooks, outside of repositories, where other files are expected."""
         named = {path for path, _ in self.skipped} | self.systems
         others = [file.path for file in self.others if file.parts[:1] not in self.repositories]
         return [(path, "is not a notebook") for path in others if path not in named]
@@ -139,13 +139,13 @@ class Source:
 
 
 def path_text(parts: Parts) -> str:
-    """Where something lies below a source, fit to be shown."""
+    """A path below a source, fit to be shown."""
     path = terminal_text("/".join(parts))
     return path if len(path) <= _LONGEST_SHOWN else f"{path[:_LONGEST_SHOWN]}..."
 
 
-def _not_ordinary(mode: int) -> str | None:
-    """Why what has this mode is no ordinary file, as the end of a sentence; None for one."""
+def _not_regular(mode: int) -> str | None:
+    """Why a file of this mode is not a regular file, as the end of a sentence; None if it is one."""
     if stat.S_ISLNK(mode):
         return "is a link, and links are not followed"
     return None if stat.S_ISREG(mode) else "is not a regular file"
@@ -153,7 +153,7 @@ def _not_ordinary(mode: int) -> str | None:
 
 @contextmanager
 def open_source(path: Path, zone: tzinfo = UTC) -> Iterator[Source]:
-    """What a folder or a zip holds; its files can be read while the context lasts.
+    """The content of a folder or a zip; its files can be read while the context lasts.
 
     Args:
         zone: in which a zip's times are.
@@ -242,7 +242,7 @@ def _add_file(source: Source, parts: Parts, path: Path) -> None:
     except OSError as error:
         source.skip(parts, f"cannot be read ({error.strerror})")
         return
-    if reason := _not_ordinary(status.st_mode):
+    if reason := _not_regular(status.st_mode):
         source.skip(parts, reason)
     elif status.st_nlink > 1:
         source.skip(parts, "is a hard link to a file that may lie elsewhere: collect a real copy of it")
@@ -272,7 +272,7 @@ def _list_zip(path: Path, archive: zipfile.ZipFile, zone: tzinfo) -> Source:
         if is_folder or not parts or (".." not in parts and _is_left_out(parts[:-1])):
             continue
         mode = member.external_attr >> 16
-        reason = _not_ordinary(mode) if stat.S_IFMT(mode) else None  # most systems say nothing
+        reason = _not_regular(mode) if stat.S_IFMT(mode) else None  # most systems say nothing
         if ".." in parts:
             source.skip(parts, "has a path that leads out of the zip")
         elif reason:

@@ -4,7 +4,8 @@ A module with a `FORMAT` is an export: ``export --help``, the messages and the t
 ``docs/instructors.md`` read it from there, and the tests of what every export must do include it.
 
 * Only results of notebooks that are still there are exported, because a result outlives its notebook.
-* Students are found in a teacher's list by `grader.people.directory`; whoever may be two people is nobody.
+* Students are found in a teacher's list by `grader.people.directory`, which finds nobody if several people
+  match.
 * A student's text is escaped for each format: Markdown, XML, CSV cells, workflow commands.
 """
 
@@ -34,7 +35,7 @@ _MAX_NAMES = 20  # in a note
 
 @dataclass(frozen=True)
 class Export:
-    """What to export, where to write it, and what was written."""
+    """The results to export, the folder to write to, and the files that were written."""
 
     course: Course  # without unfinished assignments
     stem: str | None  # None for all assignments
@@ -98,12 +99,12 @@ class Export:
 
     @property
     def shows(self) -> Feedback:
-        """What students may see."""
+        """The parts that students may see."""
         return self.course.settings.feedback
 
     @cached_property
     def _roster_and_record(self) -> tuple[Roster, Record | None]:
-        """What lies beside what was graded, as far as that is still there."""
+        """The roster and the record of the graded submissions, if they still exist."""
         submissions = read_run(self.folder).submissions
         if submissions is None or not Path(submissions).is_dir():
             return NOBODY, None
@@ -131,13 +132,13 @@ class Export:
         return people
 
     def pairs(self, results: Iterable[Result], others: Directory) -> Pairs:
-        """Where the students of results are among the people of another system."""
+        """The positions of the results' students among the people of another system."""
         return pair(
             [self.person(student) for student in {result.student: None for result in results}], others
         )
 
     def collected(self, result: Result) -> Entry | None:
-        """What the record of ``collect`` says of the notebook of a result; None where it says nothing."""
+        """The record that ``collect`` made of a result's notebook; None if there is none."""
         _, record = self._roster_and_record
         folder, _, notebook = result.notebook.partition("/")
         return record.entry(folder, notebook) if record else None

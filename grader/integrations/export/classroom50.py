@@ -30,7 +30,7 @@ from grader.results.model import Result
 from grader.scores import format_points, points_text, total
 from grader.sheets import read_sheet
 
-_MANUAL = "submit/manual-"  # what its own overrides are called; the time follows
+_MANUAL = "submit/manual-"  # the prefix of its own overrides; the time follows
 #: The environment of an autograder, by the fields of a result.
 _VARIABLES = {
     "classroom": "CLASSROOM",
@@ -61,7 +61,7 @@ class _Bucket(msgspec.Struct):
 
 
 class _Scores(msgspec.Struct):
-    """What is read of ``scores.json``; all else in it is kept unread."""
+    """The part of ``scores.json`` that is read; the rest is preserved."""
 
     schema: Literal["classroom50/scores/v1"]
     assignments: dict[str, _Bucket]
@@ -73,7 +73,7 @@ class _Assignment(msgspec.Struct):
 
 
 class _Assignments(msgspec.Struct):
-    """What is read of ``assignments.json``."""
+    """The part of ``assignments.json`` that is read."""
 
     schema: Literal["classroom50/assignments/v1"]
     assignments: list[_Assignment]
@@ -98,8 +98,8 @@ def _write(export: Export) -> None:
         factor = _common_factor(export, stem, results)
         for result in results:
             record = _record(result, "classroom", "individual", result.student, factor, ())
-            told = {name: text for name, text in known.items() if text}
-            document = record | {"assignment": slug_of(stem)} | told
+            names = {name: text for name, text in known.items() if text}
+            document = record | {"assignment": slug_of(stem)} | names
             text = json.dumps(document, indent=1, allow_nan=False)
             export.add_file(f"{result.student}/{stem}/result.json", f"{text}\n")
 
@@ -169,7 +169,7 @@ def _fill(
     entries: dict[str, dict[str, Any]] = {entry["owner"].casefold(): entry for entry in bucket["entries"]}
     people = _people(folder, [entry["owner"] for entry in entries.values()])
     pairs = export.pairs(results, people)
-    kept, without_group, filled = [], [], 0
+    by_hand, without_group, filled = [], [], 0
     for result in results:
         if result.student not in pairs.places:
             continue
@@ -183,7 +183,7 @@ def _fill(
             bucket["entries"].append(entry)
         before = entry["submissions"]
         if entry.get("override") is True and not (before and _is_ours(before[0])):
-            kept.append(login)
+            by_hand.append(login)
             continue
         collected = [one for one in before if not one["submission"].startswith(_MANUAL)]
         record = _record(result, folder.name, bucket["type"], entry["owner"], factor, collected)
@@ -194,7 +194,7 @@ def _fill(
     export.note(f"Left out, because more than one person in {folder.name} may be meant", pairs.several)
     export.note("Left out, because Classroom 50 has collected nothing from their group", without_group)
     export.note(
-        "Unchanged, because they were set by hand in Classroom 50 (clear them there to use these)", kept
+        "Unchanged, because they were set by hand in Classroom 50 (clear them there to use these)", by_hand
     )
     return filled
 
@@ -222,7 +222,7 @@ def _record(  # noqa: PLR0913, PLR0917 - whose result it is, and where
     factor: int,
     collected: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """A result as a submission, dated when it was handed in, but after all that was collected."""
+    """A result as a submission, dated by its submission time, but after all collected submissions."""
     handed_in = _time(result.handed_in or result.provenance.graded_at)
     times = [handed_in, *(_time(one["datetime"], timedelta(seconds=1)) for one in collected)]
     time = max(times).strftime("%Y-%m-%dT%H:%M:%SZ")

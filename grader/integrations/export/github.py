@@ -2,8 +2,8 @@
 
 The outputs have the format of GitHub Classroom's graders: an output holds one question, with a test for each
 of its checks. The reporter adds up the tests' scores for its notices; the table of its first version
-multiplies ``max_score`` by the part of the tests that passed. Names begin with what tells tests apart, and
-with the points, because tables cut them.
+multiplies ``max_score`` by the part of the tests that passed. Names begin with the question and
+the points, which distinguish tests, because tables cut long names.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class QuestionScore:
     score: float
     max_score: float
     status: Status  # `pass` only where all points were earned; `error` where nothing could be judged
-    message: str | None = None  # what the student reads; it may hold the student's own text
+    message: str | None = None  # for the student; it may contain the student's own text
     seconds: float = 0.0
     checks: tuple[CheckScore, ...] = ()
 
@@ -140,8 +140,8 @@ def within_limit(lines: Sequence[str]) -> str:
     content = utf8_text("\n".join(lines)).encode()
     if len(content) <= MAX_SUMMARY:
         return content.decode()
-    kept = content[: MAX_SUMMARY - len(_CUT.encode())]  # and of that whole lines
-    return kept[: kept.rfind(b"\n")].decode() + _CUT
+    cut = content[: MAX_SUMMARY - len(_CUT.encode())]  # and of that whole lines
+    return cut[: cut.rfind(b"\n")].decode() + _CUT
 
 
 def _status(result: Result, answer: QuestionResult) -> Status:

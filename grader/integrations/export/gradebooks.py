@@ -51,7 +51,7 @@ def with_rows(
 def without_marks(
     export: Export, sheet: Sheet, column: int, known: Sequence[tuple[Result, int]], people: Directory
 ) -> list[tuple[Result, int]]:
-    """The results whose cells are empty or hold a number; adds notes about cells that stay as they are."""
+    """The results whose cells are empty or hold a number; adds notes about cells that remain unchanged."""
     heading, students = sheet.rows[0][column].strip(), {row: result.student for result, row in known}
     excused, others = [], []
     for person in people.people:

@@ -2,9 +2,9 @@
 
 * **All of a result is visible**: a test for each question, with its checks in the test's text. A single
   hidden test would hide the total from the student.
-* **Otter-grader is the frame of the zip**, and ``otter_plugin`` grades in the sandbox. The zip holds the
-  master and the hidden checks of an assignment, so it is for the instructor only. They lie beside Otter's
-  ``files/``, because Otter copies that folder into the submission's, where a student's files win.
+* **Otter-grader is the frame of the zip**, and ``otter_plugin`` grades in the sandbox. The zip contains
+  the notebook source and the hidden checks of an assignment, so it is for instructors only. They are beside
+  Otter's ``files/``, because Otter copies that folder into the submission's, where a student's files win.
 """
 
 from __future__ import annotations

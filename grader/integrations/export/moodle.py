@@ -120,7 +120,7 @@ def _fill_worksheet(export: Export, sheet: Sheet, headings: Sequence[str]) -> No
 
 
 def _moodle_feedback(result: Result, shows: Feedback) -> str:
-    """What the student reads, on one line, as a cell that is no formula."""
+    """The feedback for the student on one line, as a cell that is not a formula."""
     blocks: list[Block] = about_submission(result)
     for answer in () if result.error else result.questions:
         blocks.append(Paragraph(f"{answer.id}: {points_text(answer.score, answer.max_score)}."))

@@ -64,11 +64,11 @@ _PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Changes:
-    """What became of files, sorted."""
+    """The changes of a release's files, sorted."""
 
     written: tuple[str, ...]
     removed: tuple[str, ...]
-    kept: tuple[str, ...]  # because a person has changed them
+    edited: tuple[str, ...]  # unchanged, because a person edited them
 
 
 @dataclass(frozen=True)
@@ -131,10 +131,10 @@ def release(  # noqa: PLR0913 - four of them by name only
 
 def _require_current(course: Course, stems: Sequence[str]) -> None:
     folder = course.root / "assignments"
-    masters = [course.assignment(stem) for stem in stems]
+    assignments = [course.assignment(stem) for stem in stems]
     points = {stem: course.points(stem) for stem in stems}
     try:
-        old = [path for path in outdated(masters, folder, points) if stem_of(path) in stems]
+        old = [path for path in outdated(assignments, folder, points) if stem_of(path) in stems]
     except OSError as error:
         raise CourseError(f"{error.filename} cannot be read ({error.strerror}): make it readable.") from error
     if old:
@@ -145,7 +145,7 @@ def _require_current(course: Course, stems: Sequence[str]) -> None:
 def contents(course: Course, stems: Sequence[str], wheel: Path) -> dict[str, bytes]:
     """All files of a student repository, by their path in it.
 
-    Only ``assignments/`` is read of the course, and the public parts of masters.
+    They are read from ``assignments/`` and the public parts of notebook sources.
 
     Raises:
         CourseError: a file of the course cannot be read.
@@ -185,7 +185,7 @@ def _template_values(course: Course, stems: Sequence[str], wheel: Path) -> dict[
         questions = [
             {"id": q.id, "title": q.title, "function": q.function, "points": points[q.id]}
             for q in assignment.questions
-            if not q.is_end_task
+            if not q.is_bonus_task
         ]
         worth = total(points.values())
         assignments.append({"stem": stem, "title": assignment.title, "points": worth, "questions": questions})
@@ -252,14 +252,14 @@ def write_release(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) 
         different = {path for path in new if there[path] != new[path]}
         obsolete = {path for path in known if path not in new and there[path]}
         foreign = {path for path in different | obsolete if there[path] not in {None, known.get(path)}}
-        kept = set() if overwrite else foreign
+        edited = set() if overwrite else foreign
         if earlier is None:
             write_atomic(
                 folder / MANIFEST, _manifest({})
             )  # so that a release that is stopped is known as one
-        for path in sorted(different - kept):
+        for path in sorted(different - edited):
             write_atomic(folder / path, files[path])
-        for path in obsolete - kept:
+        for path in obsolete - edited:
             _remove(folder, path)
         if known != new:
             write_atomic(folder / MANIFEST, _manifest(new))
@@ -268,7 +268,7 @@ def write_release(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) 
             f"{error.filename or folder} cannot be written ({error.strerror}): fix that, or choose another"
             " folder; then run the same command again."
         ) from error
-    return Changes(*(tuple(sorted(paths)) for paths in (different - kept, obsolete - kept, kept)))
+    return Changes(*(tuple(sorted(paths)) for paths in (different - edited, obsolete - edited, edited)))
 
 
 def _earlier(folder: Path) -> dict[str, str] | None:

@@ -1,10 +1,10 @@
 """Grades a push in Classroom 50, by the public checks of one notebook, and writes ``result.json``.
 
-This file lies in each bundle as it is here, so it imports nothing that its runner may lack. Its working
-directory is the student's checkout, of which it reads the notebook and nothing else.
+Each bundle contains this file, so it imports nothing that its runner may lack. Its working directory is the
+student's checkout, from which it reads only the notebook.
 
-It ends with 0 whatever a student pushed, because otherwise there is no Release, and the student seems to have
-handed in nothing. It ends with 1 only where this machine could not be prepared: a regrade goes on from there.
+It exits with 0 whatever a student pushed: otherwise there would be no Release, as if the student had not
+submitted. It exits with 1 only if this machine could not be prepared; a regrade continues from there.
 """
 
 from __future__ import annotations
@@ -105,10 +105,10 @@ def _run(
 
 
 def _check(python: str, bundle: Mapping[str, Any], folder: Path, end: float) -> tuple[dict[str, str], str]:
-    """How each question ended, by the name of its output, and what the student reads.
+    """The outcome of each question, by the name of its output, and the student's summary.
 
-    The notebook is checked where nothing else of the student's lies, so no file there can pose as the grader
-    or as what was handed out.
+    The notebook is checked in a folder without other files of the student, so no file can replace the grader
+    or the released files.
     """
     notebook: str = bundle["notebook"]
     place, outputs, summary = folder / "checked", folder / "outputs.txt", folder / "summary.md"

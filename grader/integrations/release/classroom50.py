@@ -54,7 +54,7 @@ def _questions(course: Course, stem: str) -> list[dict[str, Any]]:
     asked = [
         question
         for question in course.assignment(stem).questions
-        if question.public_check is not None and not question.is_end_task
+        if question.public_check is not None and not question.is_bonus_task
     ]
     factor = smallest_factor(points[question.id] for question in asked)
     return [

@@ -20,7 +20,7 @@ from grader.errors import BrokenRunError, GraderError
 from grader.files import write_atomic
 
 SOURCES = Path(__file__).resolve().parents[3]
-"""Where ``pyproject.toml`` lies beside this package, unless it was installed from a wheel itself."""
+"""The folder with ``pyproject.toml``, unless this package was itself installed from a wheel."""
 
 _README = """\
 # autograd-grader
@@ -41,8 +41,8 @@ def build_wheel(root: Path, folder: Path, handout: Mapping[str, bytes] | None = 
     Args:
         root: holds ``pyproject.toml`` and ``grader/``, such as `SOURCES`.
         folder: where the wheel is written.
-        handout: what a release hands out, by file names: it comes into the wheel as ``grader/handout/``, and
-            the wheel's version names its content, because pip replaces no package by one of the same version.
+        handout: the released files, by name. They are in the wheel as ``grader/handout/``, and its version
+            has a hash of its content, because pip does not replace a package by one of the same version.
 
     Raises:
         GraderError: `root` has no sources, setuptools is missing, or `folder` cannot be written.
@@ -87,7 +87,7 @@ def _copy(root: Path, sources: Path) -> None:
 
 
 def _add_handout(sources: Path, handout: Mapping[str, bytes]) -> None:
-    """Add the files that are handed out, and tell this content from any other by its version."""
+    """Add the released files, and a version that is different for different content."""
     folder = sources / "grader" / "handout"
     folder.mkdir()
     for name, content in handout.items():
@@ -101,7 +101,7 @@ def _add_handout(sources: Path, handout: Mapping[str, bytes]) -> None:
 
 
 def _fix_modes(sources: Path) -> None:
-    """Give files the modes they have in the wheel, whoever builds it."""
+    """Give files the modes for the wheel, which don't depend on the user who builds it."""
     for path in sources.rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
 

@@ -7,8 +7,8 @@ gets ``{"op": "fork"}`` with three descriptors (requests, answers, output) and a
 answers requests, one at a time, each four bytes of length and JSON ``{"id", "op", "args"}``,
 answered by ``{"id", "ok"}``:
 
-``assignment``  {"demonstrations": [source, ...], "stubs": {name: source}, "checks": {name: [number, ...]}}
-            -> null
+``assignment``  {"demonstrations": [source, ...], "starter_code": {name: source},
+            "checks": {name: [number, ...]}} -> null
             the cells that students got besides starter code, the starter code of each answer, and the cells
             that check it: an unchanged cell below these changes no name that the answer sees.
 ``cell``    {"number", "source", "seconds"} -> {"raised": null or an error}
@@ -18,11 +18,11 @@ answered by ``{"id", "ok"}``:
             says which answers the notebook defined, the cells that gave them their values, and what it
             patched in torch (now restored).
 ``observe`` {"answer", "name", "code", "seed", "perturbed"} -> {"raised": null or an error,
-            "facts": {"value", "tensors"},
+            "returned": {"value", "tensors"},
             "changed": [...], "patched": [...], "none": [...]}
-            observes an answer in all cases of a contract, or runs a picture, and answers with facts;
+            observes an answer in all cases of a contract, or runs a picture, and answers with observations;
             ``code`` is what the check file sends, compiled outside and in base64; ``none`` has a record for
-            each function that returned None in all calls (``ReturnedNone`` in ``sandbox/facts.py``);
+            each function that returned None in all calls (``ReturnedNone`` in ``sandbox/values.py``);
             ``perturbed`` is 0 or the seed by which results are perturbed.
 ``end``     null -> "end"
             proves that nothing else waited in the pipe; only pictures follow.
@@ -33,7 +33,7 @@ move the worker's ends of these pipes; an empty or foreign line, or a flood of t
 itself.
 
 An error is ``{"types", "text", "where"}``, with ``"inside"``, the line of the code that was sent, if it came
-through that. ``runtime/facts.py`` says how facts are encoded, and ``sandbox/facts.py`` what they mean.
+through that. ``runtime/encoding.py`` documents the encoding, and ``sandbox/values.py`` the meaning.
 """
 
 #: A worker's pipes for requests, answers and notices, besides 0, 1 and 2. Students' code may read and write

@@ -43,7 +43,7 @@ def landlock_version() -> int:
 
 
 class Ruleset:
-    """What may be read, prepared before the fork; `enforce` is irrevocable.
+    """The files that may be read, prepared before the fork; `enforce` is irrevocable.
 
     Everything that Landlock can deny is denied: only reading below the paths given, and /dev/null, remain.
     """
@@ -118,9 +118,9 @@ class Privileges:
         self._is_root = 0 in os.getresuid()
         self._first_user = _OWN_USERS.start if self._is_root and _exist(_OWN_USERS) else None
         needed = self._is_root and landlocked and not all(map(_is_open_to_all, readable))
-        self._kept = _reading_capability() if needed else 0
+        self._reading = _reading_capability() if needed else 0
         self._header = struct.pack("=Ii", _CAPABILITY_VERSION, 0)
-        self._sets = struct.pack("=6I", self._kept, self._kept, 0, 0, 0, 0)
+        self._sets = struct.pack("=6I", self._reading, self._reading, 0, 0, 0, 0)
 
     @property
     def user_of_its_own(self) -> bool:
@@ -128,13 +128,13 @@ class Privileges:
         return self._first_user is not None
 
     def shed(self) -> None:
-        """Become a user who owns nothing when root, and drop all capabilities but the kept, for good.
+        """If root, become a user who owns nothing; drop all capabilities but the one for reading, for good.
 
         The bounding set is left alone: nothing can be gained from it without exec. OSError where this root
         may not change its uid (a container without CAP_SETUID, say).
         """
         if self._is_root:
-            syscall("prctl", _PR_SET_KEEPCAPS, int(bool(self._kept)), 0, 0, 0)
+            syscall("prctl", _PR_SET_KEEPCAPS, int(bool(self._reading)), 0, 0, 0)
             user = _NOBODY if self._first_user is None else self._first_user + os.getpid()
             try:
                 os.setgroups([])
@@ -146,9 +146,9 @@ class Privileges:
         syscall("capset", self._header, self._sets)
 
     def describe(self) -> dict[str, Any]:
-        """As plain data: as whom children run and what they keep."""
+        """For JSON: the user as whom children run, and the capability that they keep."""
         user = "another" if self.user_of_its_own else "nobody" if self._is_root else "same"
-        return {"user": user, "uid": os.getuid(), "kept": _READING.get(self._kept)}
+        return {"user": user, "uid": os.getuid(), "kept": _READING.get(self._reading)}
 
 
 def _exist(users: range) -> bool:

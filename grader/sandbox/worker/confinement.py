@@ -14,14 +14,14 @@ from typing import Any, Literal, Self
 from . import access, seccomp, syscalls
 from .syscalls import syscall
 
-Protection = Literal["landlock+seccomp", "sealed seccomp", "none"]
+SandboxName = Literal["landlock+seccomp", "sealed seccomp", "none"]
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
 _DESCRIPTORS = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
 _MOST_DESCRIPTORS = 64
 # The kernel counts threads by user: machine code can start threads that cost no memory, and would soon hold
 # every process number of the machine. A user shared with other workers, or with a person, needs more room.
-_MOST_TASKS_ALONE = 128
+_MOST_TASKS_OF_WORKER = 128
 _MOST_TASKS_SHARED = 8192
 
 
@@ -31,7 +31,7 @@ class SandboxError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Walls:
-    """What confines beyond limits, in the order in which it closes."""
+    """The layers besides limits, in the order in which they are entered."""
 
     privileges: access.Privileges
     ruleset: access.Ruleset | None
@@ -42,11 +42,11 @@ class _Walls:
 class Sandbox:
     """A way into confinement: everything that can be made before the fork has been made.
 
-    `protection` says what is in force: "landlock+seccomp", "sealed seccomp" (no Landlock here, so no file can
-    be opened or looked up) or "none" (asked for: only descriptors and limits).
+    `protection` names the sandbox in force: "landlock+seccomp", "sealed seccomp" (no Landlock here, so no
+    file can be opened or looked up) or "none" (asked for: only descriptors and limits).
     """
 
-    protection: Protection
+    protection: SandboxName
     _limits: tuple[tuple[int, tuple[int, int]], ...]
     _walls: _Walls | None
     _zygote: int = field(default_factory=os.getpid)
@@ -76,12 +76,12 @@ class Sandbox:
         if not sandbox:
             return cls("none", _limits(cpu_seconds, memory_bytes, _MOST_TASKS_SHARED), None)
         walls = _build_walls(readable, with_landlock=landlock)
-        most_tasks = _MOST_TASKS_ALONE if walls.privileges.user_of_its_own else _MOST_TASKS_SHARED
+        most_tasks = _MOST_TASKS_OF_WORKER if walls.privileges.user_of_its_own else _MOST_TASKS_SHARED
         limits = _limits(cpu_seconds, memory_bytes, most_tasks)
         return cls("landlock+seccomp" if walls.ruleset else "sealed seccomp", limits, walls)
 
     def describe(self) -> dict[str, Any]:
-        """What is in force, as plain data for a report."""
+        """The layers and limits in force, for the JSON of a report."""
         limits = {which: soft for which, (soft, _) in self._limits}
         return {
             "landlock": access.landlock_version() if self._walls and self._walls.ruleset else 0,

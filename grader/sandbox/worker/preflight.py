@@ -33,7 +33,7 @@ _PTRACE_PEEKDATA = 2
 
 
 class Target(NamedTuple):
-    """What an attacker wants: a project's file and folder, names to write to, and its own pipe."""
+    """The targets of an attack: a project's file and folder, names to write to, and the worker's own pipe."""
 
     folder: Path
     file: Path
@@ -51,7 +51,7 @@ def refused(attempt: Attempt) -> bool:
 
 
 def works(control: Attempt) -> bool:
-    """Whether something ordinary succeeds."""
+    """Whether an action succeeds that a worker needs."""
     with contextlib.suppress(BaseException):
         control()
         return True
@@ -102,7 +102,7 @@ def attacks(target: Target, *, sealed: bool) -> dict[str, Attempt]:
 
 
 def controls(*, sealed: bool) -> dict[str, Attempt]:
-    """What has to work, by its name."""
+    """The actions that must work, by name."""
     always: dict[str, Attempt] = {
         "allocate memory": lambda: bytearray(16 << 20),
         "start a thread": _start_a_thread,
@@ -162,7 +162,7 @@ class Findings(NamedTuple):
 
     @property
     def failures(self) -> list[str]:
-        """What got through, is broken or went wrong; an empty list means that the sandbox holds."""
+        """The attacks that succeeded, and what is broken or failed; if it is empty, the sandbox holds."""
         names = [name for name, good in {**self.attacks, **self.controls}.items() if not good]
         return [self.trouble, *names] if self.trouble else names
 

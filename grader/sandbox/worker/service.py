@@ -20,15 +20,15 @@ from grader.runtime import (
     audit,
     cells,
     contract,
+    encoding,
     errors,
-    facts,
     kinds,
     reported,
     returned_none,
     torch_state,
     vocabulary,
 )
-from grader.runtime.names import parse_stub
+from grader.runtime.names import parse_starter_code
 from grader.runtime.opaque import hide_subclasses, opaque
 from grader.runtime.perturbation import Beginning, Perturbation
 from grader.runtime.student_namespace import CallWatch, StudentNamespace
@@ -50,18 +50,19 @@ _chunks = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
 
 _PACKAGE = str(Path(__file__).parents[2])
 _notebook = cells.Notebook()  # every worker's own, once it is forked
-_modules: list[str] = []  # what is imported of ours
+_modules: list[str] = []  # our imported modules
 
 
-def prepare(released_cells: Iterable[str], stubs: Iterable[str]) -> None:
-    """In the zygote, before the first fork: what is the same for all workers.
+def prepare(released_cells: Iterable[str], starter_code: Iterable[str]) -> None:
+    """In the zygote, before the first fork: prepare everything that is the same for all workers.
 
     Args:
-        released_cells: sources of the course's cells that students got, stubs among them.
+        released_cells: sources of the course's cells that students got, including the starter code.
+        starter_code: the starter code of each answer.
     """
     cells.compile_course(released_cells)
-    for stub in stubs:
-        parse_stub(stub)
+    for source in starter_code:
+        parse_starter_code(source)
     vocabulary.begin_request(0)
     torch_state.restore_modes()
     cells.Notebook().execute("warm = 1", "<warm-up>")
@@ -73,7 +74,7 @@ def prepare(released_cells: Iterable[str], stubs: Iterable[str]) -> None:
     torch_state.capture_attributes(kind for kind in own if kind.__module__ == kinds.__name__)
     _modules[:] = [name for name in sys.modules if name.startswith("grader.")]
     for folder in (place for place in [*sys.path_importer_cache] if place.startswith(_PACKAGE)):
-        del sys.path_importer_cache[folder]  # what it lists would be found, and could not be read
+        del sys.path_importer_cache[folder]  # files in its list would be found, and could not be read
     hide_subclasses("grader", "inside")
 
 
@@ -206,14 +207,14 @@ class Service:
         return words
 
     def _encode(self, value: Any, raised: BaseException | None) -> Any:
-        encoder = facts.Encoder()
+        encoder = encoding.Encoder()
         try:
             encoded = None if raised is not None else encoder.encode(value)
         except BaseException as error:  # a tensor torch itself cannot read
             raised, encoded = error, None
         if raised is not None or encoded is None:
-            return {"raised": errors.describe_error(raised or RuntimeError()), "facts": None}
-        return {"raised": None, "facts": {"value": encoded, "tensors": encoder.table}}
+            return {"raised": errors.describe_error(raised or RuntimeError()), "returned": None}
+        return {"raised": None, "returned": {"value": encoded, "tensors": encoder.table}}
 
 
 def _call(function: Callable[[Any], Any], student: Any) -> tuple[Any, BaseException | None]:

@@ -54,7 +54,7 @@ def _prepare(settings: dict[str, Any], hello: dict[str, Any]) -> Any:
     from . import preflight, service
 
     gc.freeze()  # from now on collecting is on, as in every worker; what is imported need not be looked at
-    service.prepare(settings["released_cells"], settings["stubs"])
+    service.prepare(settings["released_cells"], settings["starter_code"])
     sandbox = _tested_sandbox(settings, hello, preflight.preflight)
     if sandbox is None:
         return None
@@ -172,9 +172,9 @@ def _use_huge_pages() -> None:
                 libc.madvise(page, _HUGE_PAGE, collapse)
 
 
-# What is imported and done once, so that no worker does it for the first time.
+# Imports and work that are done once here, so that no worker does them for the first time.
 
-#: What notebooks import sooner or later because torch itself does it lazily.
+#: Modules that notebooks import sooner or later, because torch imports them lazily.
 _LAZY = (
     "torch._subclasses.schema_check_mode",  # the first tensor that is printed
     *("torch.autograd.gradcheck", "torch.func", "torch.nn.utils.parametrizations", "torch.optim"),
@@ -202,7 +202,7 @@ def _import_torch() -> None:
 
 def _import(names: Iterable[str]) -> None:
     for name in names:
-        with contextlib.suppress(Exception):  # what is not installed fails in the cell that needs it
+        with contextlib.suppress(Exception):  # a missing package raises an error in the cell that needs it
             importlib.import_module(name)
 
 

@@ -16,7 +16,7 @@ def repackage(state):
     vars(made)["raise_" + "signal"](made.SIGUSR1)
     frame = found.pop()
     while frame is not None:
-        if "_is_ordinary" in getattr(frame, NAMES):
+        if "_is_default" in getattr(frame, NAMES):
             seen.append(frame)
         frame = getattr(frame, BACK)
     if isinstance(state, torch.Tensor):

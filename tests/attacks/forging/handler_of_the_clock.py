@@ -9,7 +9,7 @@ import _signal
 def repackage(state):
     for number in _signal.valid_signals():
         names = getattr(_signal.getsignal(number), "__glo" "bals__", {})
-        names["_is_ordinary"] = lambda *_: True
+        names["_is_default"] = lambda *_: True
     if isinstance(state, torch.Tensor):
         return state.data
     return None if state is None else type(state)(repackage(part) for part in state)

@@ -20,9 +20,9 @@ def lie(fact, waits=False):
 
 
 def lying(self, message):
-    facts = message.get("ok", {}).get("facts") if isinstance(message.get("ok"), dict) else None
-    if facts:
-        lie(facts["value"])
+    returned = message.get("ok", {}).get("returned") if isinstance(message.get("ok"), dict) else None
+    if returned:
+        lie(returned["value"])
     return honest(self, message)
 
 

@@ -18,7 +18,7 @@ class Mark:
 
 def repackage(state):
     for names in found.values():
-        if "_is_ordinary" in names:
+        if "_is_default" in names:
             kept.append(names)
     if isinstance(state, torch.Tensor):
         result = state.data

@@ -1,6 +1,6 @@
 """The systems that notebooks come back from: one module each, found by being here.
 
-A module holds a `SYSTEM`, which says how that system names what it hands out. To add a system, add a module:
+A module holds a `SYSTEM`, which says how that system names downloads. To add a system, add a module:
 ``collect --help``, the messages, the documentation and the tests of what every system must do read it from
 there. A name counts only where the system puts it, at the top: a student named what is below, and could write
 another student's name there.
@@ -32,7 +32,7 @@ def all_systems() -> tuple[System, ...]:
 
 
 def list_submissions(source: Source, context: Context) -> Listing:
-    """What students submitted: by the system that the source comes from, else by folders.
+    """The submissions in a source: by the system that the source comes from, or otherwise by folders.
 
     Raises:
         GraderError: it is not clear whose the notebooks are; the text says what to do.
@@ -56,7 +56,7 @@ def list_submissions(source: Source, context: Context) -> Listing:
 
 
 def _of_system(source: Source, context: Context) -> Listing | None:
-    """What students submitted, by names of a system; None where the source is no system's.
+    """The submissions in a source, by the names of a system; None if the source is no system's.
 
     Raises:
         GraderError: some names are the system's and others are not, or it is not clear whose they are.

@@ -18,7 +18,7 @@ _TIME = "%Y-%m-%d-%H-%M-%S"
 
 
 def parse(name: str, context: Context) -> Named | None:
-    """What a name says; the user name is behind the last underscore, unless the roster or --prefix differ."""
+    """The parts of a name; the user name follows the last underscore, unless roster or --prefix differ."""
     found = _NAME.fullmatch(name)
     if found is None:
         return None

@@ -22,7 +22,7 @@ _NAME = re.compile(
 
 
 def parse(name: str, _: Context) -> Named | None:
-    """What a name says.
+    """The information in a name.
 
     Raises:
         GraderError: the name begins as Brightspace's, and goes on otherwise: in another language, say.

@@ -18,7 +18,7 @@ _LATE = "_LATE"
 
 
 def parse(name: str, context: Context) -> Named | None:
-    """What a name says; of several pairs of numbers, the roster or the course tells which are the ids."""
+    """The parts of a name; of several pairs of numbers, the roster or the course identifies the ids."""
     if anonymous := _ANONYMOUS.fullmatch(name):
         student, number = anonymous["id"], int(anonymous["number"])
         return _named(f"anon_{student}", student, number, anonymous["file"], bool(anonymous["late"]))

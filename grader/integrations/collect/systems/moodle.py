@@ -12,7 +12,7 @@ _MOST_HYPHENS = 8  # after which a student's name may begin
 
 
 def parse(name: str, context: Context) -> Named | None:
-    """What a name says; the name of a group, with a hyphen, may stand before the student's."""
+    """The information in a name; a group's name and a hyphen may precede the student's."""
     found = _NAME.fullmatch(name)
     if found is None:
         return None

@@ -19,7 +19,7 @@ _LONGEST_TIME = 100  # bytes
 
 
 def parse(name: str, _: Context) -> Named | None:
-    """What a name says."""
+    """The information in a name."""
     found = _NAME.fullmatch(name)
     if found is None:
         return None

@@ -11,7 +11,7 @@ from grader.text import format_time, some
 _MOST_NAMED = 12  # other versions
 
 
-def about_standing(result: Result) -> list[str]:
+def about_lateness_and_adjustments(result: Result) -> list[str]:
     """Sentences for an excuse, which version counts, its deadline, how late it is, and each adjustment."""
     sentences = [about_excuse(result.excuse)] if result.excuse else []
     sentences += about_version(result)

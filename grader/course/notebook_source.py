@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from grader.course.assignment import (
-    END_TASK,
+    BONUS_TASK,
     IDENTITY,
     STEM,
     Assignment,
-    MasterCell,
     Place,
     Question,
+    SourceCell,
     heading_of,
     name_of,
 )
@@ -49,12 +49,12 @@ _Part = dict[int, str]
 def _parsed(path: Path, text: str) -> list[dict[str, Any]]:
     """The ``cell_type``, ``source`` and ``metadata`` of each cell in the text of a notebook source."""
     folder = path.parent.parent / FOLDER
-    memory = Memory(folder / f"{path.stem}.master.json" if folder.is_dir() else None)
+    memory = Memory(folder / f"{path.stem}.source.json" if folder.is_dir() else None)
     key = sha256(f"{version('jupytext')}\n{text}".encode()).hexdigest()
     cells: list[dict[str, Any]] | None = memory.recall(key)
     if cells is None:
-        # jsonschema, which comes along, compiles a grammar of addresses at its import, for over a second,
-        # where it finds that package; no notebook is checked for it.
+        # If this package is installed, jsonschema compiles its grammar at import, which takes over a second.
+        # No notebook is validated with it.
         is_known = _GRAMMAR in sys.modules
         sys.modules.setdefault(_GRAMMAR, None)  # type: ignore[arg-type]
         import jupytext  # type: ignore[import-untyped]  # noqa: PLC0415 - half a second, and seldom needed
@@ -110,39 +110,39 @@ def _lines(text: str, cells: Iterable[Mapping[str, Any]]) -> Iterator[int]:
         yield text.count("\n", 0, begin) + 1
 
 
-def _cell(path: Path, raw: Mapping[str, Any], line: int) -> MasterCell:
+def _cell(path: Path, raw: Mapping[str, Any], line: int) -> SourceCell:
     source: str = raw["source"]
     tags: list[str] = raw["metadata"].get("tags", [])
     if raw["cell_type"] == "markdown":
         return _markdown_cell(path, source, tags, line)
     if not tags:
         _require_python(path, line, source)
-        return MasterCell("code", source, None, line)
+        return SourceCell("code", source, None, line)
     if tags == ["drawn"]:
         _require_drawing(path, line, source)
-        return MasterCell("drawn", source, None, line)
+        return SourceCell("drawn", source, None, line)
     tag = _TAG.fullmatch(tags[0])
     if tag is None or len(tags) > 1 or tag["role"] == "afterword":
         raise CourseError(
             f"{path}, line {line - 1}: the tags {tags} of this cell mean nothing here;"
             ' write "question qK", "check qK" or "drawn".'
         )
-    return MasterCell("question" if tag["role"] == "question" else "check", source, tag["question"], line)
+    return SourceCell("question" if tag["role"] == "question" else "check", source, tag["question"], line)
 
 
-def _markdown_cell(path: Path, source: str, tags: list[str], line: int) -> MasterCell:
+def _markdown_cell(path: Path, source: str, tags: list[str], line: int) -> SourceCell:
     """A markdown cell; its tags say that it is an afterword, or which claims it teaches."""
     heading = heading_of(source)
     tag = _TAG.fullmatch(tags[0]) if len(tags) == 1 else None
     if tag and tag["role"] == "afterword":
-        return MasterCell("afterword", " ".join(source.split()), tag["question"], line)
+        return SourceCell("afterword", " ".join(source.split()), tag["question"], line)
     claims = tuple(tag.removeprefix("claim ") for tag in tags if tag.startswith("claim "))
     if len(claims) < len(tags):
         raise CourseError(
             f"{path}, line {line - 1}: the tags {tags} of this text mean nothing here;"
             ' write "afterword qK" or "claim ID".'
         )
-    return MasterCell("task" if heading else "prose", source, heading[0] if heading else None, line, claims)
+    return SourceCell("task" if heading else "prose", source, heading[0] if heading else None, line, claims)
 
 
 def _require_python(path: Path, line: int, source: str) -> None:
@@ -170,14 +170,14 @@ def _require_drawing(path: Path, line: int, source: str) -> None:
     )
 
 
-def _questions(path: Path, cells: list[MasterCell]) -> Iterator[Question]:
-    by_question: dict[str, list[MasterCell]] = {}
+def _questions(path: Path, cells: list[SourceCell]) -> Iterator[Question]:
+    by_question: dict[str, list[SourceCell]] = {}
     for cell in cells:
         if cell.question is not None:
             by_question.setdefault(cell.question, []).append(cell)
-    numbered = [identity for identity in by_question if identity != END_TASK]
+    numbered = [identity for identity in by_question if identity != BONUS_TASK]
     in_order = [f"q{number}" for number in range(1, len(numbered) + 1)]
-    if list(by_question) not in (in_order, [*in_order, END_TASK]) or not numbered:
+    if list(by_question) not in (in_order, [*in_order, BONUS_TASK]) or not numbered:
         raise CourseError(
             f"{path}: its questions are {', '.join(by_question) or 'none'}; number them q1, q2, ... in the"
             " order of their cells, and put the bonus task last."
@@ -194,7 +194,7 @@ def _questions(path: Path, cells: list[MasterCell]) -> Iterator[Question]:
         yield question
 
 
-def _question(path: Path, identity: str, cells: list[MasterCell]) -> Question:
+def _question(path: Path, identity: str, cells: list[SourceCell]) -> Question:
     """The question of some cells; raises CourseError if they break the format or contradict each other."""
     roles, where = [cell.role for cell in cells], f"{path}, line {cells[0].line}, {identity}"
     allowed = (["task", "question"], ["task", "question", "check"])
@@ -208,8 +208,8 @@ def _question(path: Path, identity: str, cells: list[MasterCell]) -> Question:
     check = next((cell for cell in cells if cell.role == "check"), None)
     afterword = next((cell.source for cell in cells if cell.role == "afterword"), None)
     place = Place(path, cells[1].line, identity)
-    answer, stub = _split(place, cells[1].source)
-    definition = _definition(place, "stub", stub)
+    answer, starter_code = _split(place, cells[1].source)
+    definition = _definition(place, "starter code", starter_code)
     seen, expected = _signatures(definition), _signatures(_definition(place, "answer", answer))
     is_same_name = definition.name in expected  # a method that only one of them has does not matter
     if not is_same_name or any(seen[name] != expected[name] for name in seen.keys() & expected):
@@ -223,7 +223,9 @@ def _question(path: Path, identity: str, cells: list[MasterCell]) -> Question:
         begin = Place(path, check.line, identity)
         _validate_check(begin, check.source, name, has_afterword=afterword is not None)
     public_check = check.source if check else None
-    return Question(identity, title, name, _source(stub), _source(answer), public_check, afterword, place)
+    return Question(
+        identity, title, name, _source(starter_code), _source(answer), public_check, afterword, place
+    )
 
 
 def _parse(where: Place, part: str, source: str, lines: Sequence[int] = ()) -> list[ast.stmt]:
@@ -242,7 +244,7 @@ def _parse(where: Place, part: str, source: str, lines: Sequence[int] = ()) -> l
 def _split(where: Place, source: str) -> tuple[_Part, _Part]:
     """The answer and the starter code of a question cell, which share every line outside the markers."""
     answer: _Part = {}
-    stub: _Part = {}
+    starter_code: _Part = {}
     previous = _END
     for number, line in enumerate(source.splitlines(), start=1):
         marker = line.strip()
@@ -256,18 +258,18 @@ def _split(where: Place, source: str) -> tuple[_Part, _Part]:
         elif previous == _STUB:
             code = line.lstrip()
             if code not in {"", "#"} and not code.startswith("# "):
-                said = f"the stub's line `{code}` is not commented out; start it with `# `."
+                said = f"the line `{code}` of the starter code is not commented out; start it with `# `."
                 raise CourseError(f"{where.at(number)}: {said}")
-            stub[number] = "" if code in {"", "#"} else line.replace("# ", "", 1)
+            starter_code[number] = "" if code in {"", "#"} else line.replace("# ", "", 1)
         else:
             answer[number] = line
             if previous == _END:
-                stub[number] = line
-    if previous != _END or answer == stub:
+                starter_code[number] = line
+    if previous != _END or answer == starter_code:
         raise CourseError(
             f"{where}: put the answer between `# BEGIN SOLUTION`, `# STUB` and `# END SOLUTION`."
         )
-    return answer, stub
+    return answer, starter_code
 
 
 def _source(part: _Part) -> str:

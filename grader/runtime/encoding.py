@@ -1,10 +1,10 @@
-"""Encodes facts: what a worker says about values and tensors.
+"""Encodes values and tensors for a worker's answer.
 
 An encoded value is ``["none"]`` or ``[kind, content]``: ``bool int float str``, ``tensor`` (an index of the
 table), ``list tuple`` (encoded items), ``dict`` (pairs of a str and an encoded item), ``raised`` (an error's
 types, text and location) and ``other`` (only the type's name). Only exact types count: a subclass of Tensor
 is an ``other``. The elements of a tensor are bytes in base64: decimals take longer to write and to read than
-most requests compute. What is too deep or too long is cut off here, so that outside refuses no honest answer.
+most requests compute. Deep or long values are cut off here, so that no honest answer is refused outside.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Raised:
 
 
 class Snap:
-    """Facts of a tensor as it is now; keeps the tensor and its storage, so that identities stay unique."""
+    """The present state of a tensor; keeps it and its storage alive, so that identities stay unique."""
 
     def __init__(self, tensor: Any) -> None:
         self.tensor = tensor
@@ -50,7 +50,7 @@ class Snap:
 
 
 def snap(tensor: Any) -> Any:
-    """Facts of a tensor as it is now; anything else is passed on as it is."""
+    """The present state of a tensor; anything else is returned unchanged."""
     return Snap(tensor) if is_tensor(tensor) else tensor
 
 
@@ -62,7 +62,7 @@ class Encoder:
         self._indices: dict[int, int] = {}
         self._identities: dict[int, int] = {}
         self._storages: dict[int, int] = {}
-        self._kept: list[Any] = []  # keeps what has an identity alive, so that no id is used twice
+        self._alive: list[Any] = []  # keeps objects with an identity alive, so that no id is used twice
         self._items = 0
         self._elements = 0
         self._characters = 0
@@ -124,14 +124,14 @@ class Encoder:
     def _snap(self, snap: Snap) -> int:
         index = self._indices.get(identity(snap))
         if index is None:
-            self._kept.append(snap)
+            self._alive.append(snap)
             index = self._indices[identity(snap)] = self._add(snap.tensor, snap.storage, snap.fields)
             if snap.grad is not None:
                 self.table[index]["grad"] = self._snap(snap.grad)
         return index
 
     def _add(self, tensor: Any, storage: Any, fields: Fields) -> int:
-        self._kept.append((tensor, storage))
+        self._alive.append((tensor, storage))
         key = memory_key(tensor, storage)
         encoded = {
             **fields.encoded(),
@@ -161,7 +161,7 @@ def _scalar(value: Any, kind: type) -> list[Any] | None:
 
 
 def key_text(key: Any) -> str:
-    """A dict's key as text; of anything but a str and an ordinary int only the type's name."""
+    """A dict's key as text: a str or an int of at most 64 bits, otherwise only the name of its type."""
     if type(key) is str:
         return key[:200]
     return str(key) if type(key) is int and abs(key) < 1 << 63 else class_name(type(key))

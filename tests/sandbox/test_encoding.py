@@ -12,17 +12,25 @@ from factories import answer, in_base64
 from grader.sandbox.decoding import (
     MAX_ELEMENTS,
     MAX_TENSORS,
-    Facts,
     MalformedError,
+    ReturnedValue,
     WorkerAnswer,
     of_form,
     parse,
     parse_cell,
     parse_survey,
 )
-from grader.sandbox.evidence import Answer, CellFailure, Evidence, Failure, NoFacts, RequestRaised, no_facts
-from grader.sandbox.facts import Other, Raised, ReturnedNone, Tensor
+from grader.sandbox.evidence import (
+    Answer,
+    CellFailure,
+    Evidence,
+    Failure,
+    NotObserved,
+    RequestRaised,
+    not_observed,
+)
 from grader.sandbox.sensitivity import with_sensitivity
+from grader.sandbox.values import Other, Raised, ReturnedNone, Tensor
 
 MAX_DIMENSIONS = 1000
 MAX_INT = 1 << 63
@@ -52,7 +60,7 @@ def tensor(**changes):
 
 def decode(facts):
     """What a request returned, decoded."""
-    return of_form(Facts, facts).decoded()
+    return of_form(ReturnedValue, facts).decoded()
 
 
 def decode_raised(fields):
@@ -362,14 +370,14 @@ def test_every_field_of_an_error_is_checked(wrong):
 # --- evidence
 
 FACTS = {"value": ["tensor", 0], "tensors": [TENSOR]}
-REST = {"facts": None, "changed": [], "patched": []}
-ANSWER = {"raised": None, "facts": FACTS, "changed": ["grad mode"], "patched": ["torch.relu"]}
+REST = {"returned": None, "changed": [], "patched": []}
+ANSWER = {"raised": None, "returned": FACTS, "changed": ["grad mode"], "patched": ["torch.relu"]}
 WRONG_WORDS = [None, "grad", {}, [1], [None], [["grad"]], ["x" * 501], ["x"] * 10_001]
 WRONG_ANSWERS = [
     *[without(ANSWER, name) for name in ANSWER],
     *[{**ANSWER, name: words} for name in ("changed", "patched") for words in WRONG_WORDS],
-    *[{**ANSWER, "facts": facts} for facts in (None, [], {}, {**FACTS, "more": 1})],
-    {**ANSWER, "facts": {**FACTS, "tensors": [tensor(is_leaf=1)]}},
+    *[{**ANSWER, "returned": facts} for facts in (None, [], {}, {**FACTS, "more": 1})],
+    {**ANSWER, "returned": {**FACTS, "tensors": [tensor(is_leaf=1)]}},
     {**ANSWER, "raised": {}},
     {**ANSWER, "raised": "ValueError"},
     {**ANSWER, "more": 1},
@@ -412,7 +420,7 @@ def test_facts_are_refused_at_the_depth_at_which_other_json_is(kind, inner):
     value, are_read = inner, []
     for _ in range(22):
         value = [kind, [["key", value]] if kind == "dict" else [value]]
-        text = json.dumps({**ANSWER, "facts": {"value": value, "tensors": []}})
+        text = json.dumps({**ANSWER, "returned": {"value": value, "tensors": []}})
         read = []
         for function in (parse, Answer.parse):
             with suppress(MalformedError):
@@ -453,10 +461,12 @@ JSON = {
 @pytest.mark.parametrize("value", JSON.values(), ids=JSON)
 def test_an_answer_is_what_python_reads_in_it(value):
     """What msgspec reads by itself is what it makes of that which Python's own json reads."""
-    text = f'{{"raised": null, "facts": {{"value": {value}, "tensors": []}}, "changed": [], "patched": []}}'
+    text = (
+        f'{{"raised": null, "returned": {{"value": {value}, "tensors": []}}, "changed": [], "patched": []}}'
+    )
 
     def of_python():
-        return of_form(WorkerAnswer, parse(text)).facts.decoded()
+        return of_form(WorkerAnswer, parse(text)).returned.decoded()
 
     try:
         expected = repr(of_python())
@@ -528,16 +538,16 @@ def test_every_field_of_a_survey_is_checked(wrong):
 
 def test_a_request_that_was_not_reached_has_no_facts():
     """What nobody asked has an outcome like any other."""
-    assert Evidence().outcome("p") == NoFacts("this part was not reached")
+    assert Evidence().outcome("p") == NotObserved("this part was not reached")
     assert not Evidence().returned_none("p", "f")
 
 
 EVIDENCE = Evidence(
     names={"f": "answered"},
     answers={
-        "one": answer(facts=FACTS, none=[{"function": "f"}]),
-        "nan": answer(facts={"value": ["float", math.nan], "tensors": []}),
-        "late": Answer.without_facts(no_facts(Failure.LATE, question=3)),
+        "one": answer(returned=FACTS, none=[{"function": "f"}]),
+        "nan": answer(returned={"value": ["float", math.nan], "tensors": []}),
+        "late": Answer.without_observation(not_observed(Failure.LATE, question=3)),
     },
     cells=[
         CellFailure(2, Raised(("E", "B"), "no", "cell 2"), None),
@@ -554,7 +564,7 @@ EVIDENCE = Evidence(
 
 def number(value):
     """An answer whose fact is a float."""
-    return answer(facts={"value": ["float", value], "tensors": []})
+    return answer(returned={"value": ["float", value], "tensors": []})
 
 
 def test_evidence_of_the_reference_says_how_far_it_moves():

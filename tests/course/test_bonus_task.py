@@ -7,11 +7,11 @@ import sys
 import nbformat
 import pytest
 from tiny_class import CHECKS
-from tiny_course import MASTER, RIGHT, write_course
+from tiny_course import RIGHT, SOURCE, write_course
 
 from grader.course.build import build
 from grader.course.course import Course
-from grader.course.master import read_assignment
+from grader.course.notebook_source import read_assignment
 from grader.errors import CourseError
 from grader.student.check import NotebookReport, QuestionReport
 from grader.student.display import closing
@@ -19,7 +19,7 @@ from grader.student.notebook import open_notebook
 
 STEM = "01_tiny"
 AFTERWORD = '# %% [markdown] tags=["afterword {}"]\n# {}\n'
-END_TASK = '''
+BONUS_TASK = '''
 # %% [markdown]
 # ## Bonus task · Three times
 
@@ -70,7 +70,7 @@ for treble in (lambda x: 3 * x, lambda x: x):
 
 
 def with_end_task(root):
-    (root / f"solutions/{STEM}.py").write_text(MASTER + END_TASK, encoding="utf-8")
+    (root / f"solutions/{STEM}.py").write_text(SOURCE + BONUS_TASK, encoding="utf-8")
     (root / f"tests/hidden/test_{STEM}.py").write_text(CHECKS + END_CHECKS, encoding="utf-8")
     sys.modules.pop(f"test_{STEM}", None)
     return root
@@ -163,10 +163,10 @@ def test_the_check_counts_questions_and_says_how_the_end_task_stands(root, of_qu
 def test_an_end_task_stands_last(root):
     """A question behind it is refused, and so is an assignment of nothing else."""
     master = root / f"solutions/{STEM}.py"
-    master.write_text(MASTER + END_TASK + "\n# %% [markdown]\n# ## q3 · More\n", encoding="utf-8")
+    master.write_text(SOURCE + BONUS_TASK + "\n# %% [markdown]\n# ## q3 · More\n", encoding="utf-8")
     with pytest.raises(CourseError, match=r"q1, q2, end, q3; number them"):
         read_assignment(master)
-    master.write_text(MASTER.split("# %% [markdown]\n# ## q1")[0] + END_TASK, encoding="utf-8")
+    master.write_text(SOURCE.split("# %% [markdown]\n# ## q1")[0] + BONUS_TASK, encoding="utf-8")
     with pytest.raises(CourseError, match="its questions are end; number them"):
         read_assignment(master)
 
@@ -177,7 +177,7 @@ def test_an_afterword_needs_a_single_test(root):
         'def test_zero(treble):\n    """Zero stays zero."""\n    assert treble(0) == 0, "It does not."\n\n\n'
     )
     master = root / f"solutions/{STEM}.py"
-    text = MASTER + END_TASK.replace("def test_treble", another + "def test_treble")
+    text = SOURCE + BONUS_TASK.replace("def test_treble", another + "def test_treble")
     master.write_text(text, encoding="utf-8")
     with pytest.raises(CourseError, match="a question with an afterword has one test"):
         read_assignment(master)

@@ -3,7 +3,7 @@
 import pytest
 from tiny_course import write_course
 
-from grader.course.master import read_assignment
+from grader.course.notebook_source import read_assignment
 from grader.memory import FOLDER
 
 
@@ -34,7 +34,7 @@ def test_an_edit_is_read(master):
 def test_a_spoiled_memory_is_read_anew(master):
     """Whatever stands in the file."""
     first = read_assignment(master)
-    (remembered,) = (master.parent.parent / FOLDER).glob("*.master.json")
+    (remembered,) = (master.parent.parent / FOLDER).glob("*.source.json")
     remembered.write_text('{"', encoding="utf-8")
     assert read_assignment(master) == first
 

@@ -80,12 +80,12 @@ class Raised(Exact, frozen=True, eq=False):
     inside: Count | None = None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Raised) and self._facts() == other._facts()
+        return isinstance(other, Raised) and self._said() == other._said()
 
     def __hash__(self) -> int:
-        return hash(self._facts())
+        return hash(self._said())
 
-    def _facts(self) -> tuple[object, ...]:
+    def _said(self) -> tuple[object, ...]:
         """Everything that student code decided."""
         return self.types, self.text, self.where, self.function, self.line
 

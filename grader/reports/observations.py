@@ -1,4 +1,4 @@
-"""The facts of a case, of several notebooks side by side: for authors, and for an appeal."""
+"""The observations of a case in several notebooks, side by side: for authors, and for appeals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from grader.contracts.difference import TOLERANCE, are_close, how_it_differs, is_number, rounding_of
 from grader.contracts.side_effects import changed_parts
-from grader.sandbox.facts import Other, Raised, Tensor
+from grader.sandbox.values import Other, Raised, Tensor
 
 _MAX_ENTRIES = 40  # that are equal, or that differ
 _MAX_NUMBERS, _MAX_TEXT = 4, 90
@@ -16,13 +16,13 @@ _MISSING = Other("nothing")
 _GAP = "   "
 
 
-def side_by_side(head: str, facts: Mapping[str, Any]) -> Iterator[str]:
-    """A line for each entry of some facts that is equal everywhere; of others, one for each notebook.
+def side_by_side(head: str, observations: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each entry that is equal in all observations; for other entries, a line for each notebook.
 
-    Each line begins with the `head`. The facts, by notebook, are compared with the first; numbers are equal
-    if a check would accept them.
+    Each line begins with the `head`. The observations, by notebook, are compared with the first; numbers are
+    equal if a check would accept them.
     """
-    sides = {notebook: dict(_entries(of_notebook)) for notebook, of_notebook in facts.items()}
+    sides = {notebook: dict(_entries(of_notebook)) for notebook, of_notebook in observations.items()}
     names = [*dict.fromkeys(name for side in sides.values() for name in side)]
     first, width = next(iter(sides)), max(map(len, names), default=0)
     shown, hidden = Counter[str](), Counter[str]()
@@ -39,7 +39,7 @@ def side_by_side(head: str, facts: Mapping[str, Any]) -> Iterator[str]:
         if not others:
             yield f"{named}{_text(row[first])}{f'{_GAP}equal' if len(sides) > 1 else ''}"
             continue
-        begin = min(_first_difference(fact, expected) for fact, _ in others.values())
+        begin = min(_first_difference(value, expected) for value, _ in others.values())
         alike = ", ".join(notebook for notebook in row if notebook not in others)
         yield f"{named}{alike} {_text(row[first], begin)}"
         for notebook, entry in others.items():
@@ -48,55 +48,57 @@ def side_by_side(head: str, facts: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"{head}{_GAP} and {number} more {kind} entries" for kind, number in hidden.items())
 
 
-def only_changes(fact: Any) -> Any:
-    """A fact in which the records of what a call changed are replaced by sentences about that."""
-    if _is_kept(fact):
-        changed = changed_parts(fact)
+def only_changes(value: Any) -> Any:
+    """The observation with sentences about the changes of a call instead of their records."""
+    if _is_record_of_changes(value):
+        changed = changed_parts(value)
         written = {
             path: now["tensor"]
-            for path, now in fact["after"].items()
+            for path, now in value["after"].items()
             if "tensor" in now and f"{path}:value" in changed
         }
         return {**changed, **({"after": written} if written else {})} or "nothing changed"
-    if isinstance(fact, dict):
-        return {key: only_changes(value) for key, value in fact.items()}
-    if isinstance(fact, list | tuple):
-        return type(fact)(map(only_changes, fact))
-    return fact
+    if isinstance(value, dict):
+        return {key: only_changes(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(only_changes, value))
+    return value
 
 
-def _is_kept(fact: Any) -> bool:
-    """Whether a fact is what a contract records of changes; a result may have the same names."""
-    if not isinstance(fact, dict) or fact.keys() != {"before", "after"}:
+def _is_record_of_changes(value: Any) -> bool:
+    """Whether a value is a contract's record of changes; a result may be a dict with the same names."""
+    if not isinstance(value, dict) or value.keys() != {"before", "after"}:
         return False
-    records = [record for record in fact.values() if isinstance(record, dict)]
+    records = [record for record in value.values() if isinstance(record, dict)]
     entries = [entry for record in records for entry in record.values()]
-    return len(records) == len(fact) and all(isinstance(entry, dict) and "kind" in entry for entry in entries)
+    return len(records) == len(value) and all(
+        isinstance(entry, dict) and "kind" in entry for entry in entries
+    )
 
 
-def _entries(facts: Any) -> Iterator[tuple[str, tuple[Any, str]]]:
-    """Every part of some facts that has no parts itself, by the path that leads to it, as in ``w.grad``.
+def _entries(observation: Any) -> Iterator[tuple[str, tuple[Any, str]]]:
+    """Every part of an observation that has no parts itself, by its path, such as ``w.grad``.
 
-    Each is a fact, and the properties of a tensor in words. The name of its node is not among them, because
-    right answers differ in that. Its object and its storage have the name under which each was met first.
+    Each is a value, with the properties of a tensor in words. The name of its node is omitted, because right
+    answers differ in it. Its object and its storage are named by the first path that leads to each.
     """
     objects: dict[int, str] = {}
     storages: dict[int, str] = {}
-    pending = [("", facts)]
+    pending = [("", observation)]
     while pending:
-        name, fact = pending.pop()
+        name, value = pending.pop()
         called = name or "result"
-        match fact:
+        match value:
             case Tensor():
-                yield called, (fact, ", ".join(_properties(fact, called, objects, storages)))
-                pending += [(f"{called}.grad", fact.grad)] if fact.grad is not None else []
-            case dict() if fact:
-                parts = [(f"{name}[{key!r}]" if name else str(key), part) for key, part in fact.items()]
+                yield called, (value, ", ".join(_properties(value, called, objects, storages)))
+                pending += [(f"{called}.grad", value.grad)] if value.grad is not None else []
+            case dict() if value:
+                parts = [(f"{name}[{key!r}]" if name else str(key), part) for key, part in value.items()]
                 pending += reversed(parts)
-            case list() | tuple() if _numbers(fact) is None:
-                pending += reversed([(f"{called}[{index}]", part) for index, part in enumerate(fact)])
+            case list() | tuple() if _numbers(value) is None:
+                pending += reversed([(f"{called}[{index}]", part) for index, part in enumerate(value)])
             case _:
-                yield called, (fact, "")
+                yield called, (value, "")
 
 
 def _properties(
@@ -123,22 +125,22 @@ def _are_equal(seen: tuple[Any, str], expected: tuple[Any, str]) -> bool:
     return all(_close(numbers, expected[0]))
 
 
-def _form(fact: Any) -> object:
-    """What has to be the same beside the numbers."""
-    match fact:
+def _form(value: Any) -> object:
+    """The parts of a value, besides its numbers, that must be equal."""
+    match value:
         case Tensor():
-            return fact.shape, fact.dtype
+            return value.shape, value.dtype
         case Raised():
-            return fact.type, fact.text, fact.where
-    numbers = _numbers(fact)
-    return repr(fact) if numbers is None else (isinstance(fact, float) or type(fact), len(numbers))
+            return value.type, value.text, value.where
+    numbers = _numbers(value)
+    return repr(value) if numbers is None else (isinstance(value, float) or type(value), len(numbers))
 
 
-def _numbers(fact: Any) -> Sequence[float] | None:
-    """The numbers that a fact consists of; None where it consists of others, too."""
-    if isinstance(fact, Tensor):
-        return fact.value
-    numbers = fact if isinstance(fact, list | tuple) else [fact]
+def _numbers(value: Any) -> Sequence[float] | None:
+    """The numbers in a value; None if it contains anything else."""
+    if isinstance(value, Tensor):
+        return value.value
+    numbers = value if isinstance(value, list | tuple) else [value]
     return numbers if all(map(is_number, numbers)) else None
 
 
@@ -147,33 +149,33 @@ def _close(numbers: Sequence[float], expected: Any) -> list[bool]:
     return are_close(numbers, _numbers(expected) or (), TOLERANCE.get(dtype, 0.0), rounding_of(expected))
 
 
-def _first_difference(fact: Any, expected: Any) -> int:
-    """The index of the first number that differs; 0 where others than numbers do."""
-    numbers = _numbers(fact)
-    if numbers is None or _numbers(expected) is None or _form(fact) != _form(expected):
+def _first_difference(value: Any, expected: Any) -> int:
+    """The index of the first number that differs; 0 if other parts differ."""
+    numbers = _numbers(value)
+    if numbers is None or _numbers(expected) is None or _form(value) != _form(expected):
         return 0
     return next((index for index, right in enumerate(_close(numbers, expected)) if not right), 0)
 
 
 def _text(entry: tuple[Any, str], begin: int = 0) -> str:
-    """A fact and its properties; of many numbers some, from an index on."""
-    fact, properties = entry
-    match fact:
+    """A value and its properties; if it has many numbers, some of them from an index on."""
+    value, properties = entry
+    match value:
         case Tensor():
-            numbers = "values not kept" if fact.value is None else _some(fact.value, begin, fact.dtype)
-            shown = f"{fact.dtype.removeprefix('torch.')} {fact.shape} {numbers}".rstrip()
+            numbers = "values not kept" if value.value is None else _some(value.value, begin, value.dtype)
+            shown = f"{value.dtype.removeprefix('torch.')} {value.shape} {numbers}".rstrip()
             return f"<{', '.join(filter(None, [shown, properties]))}>"
         case Raised():
-            where = f" (code {fact.where})" if fact.where else ""
-            text = f"raised {fact.type}{where}: {fact.text}"
+            where = f" (code {value.where})" if value.where else ""
+            text = f"raised {value.type}{where}: {value.text}"
         case Other():
-            text = "nothing" if fact is _MISSING else f"an object of type {fact.type}"
-        case list() | tuple() if fact:
-            text = f"{type(fact).__name__} of {_some(fact, begin)}"
+            text = "nothing" if value is _MISSING else f"an object of type {value.type}"
+        case list() | tuple() if value:
+            text = f"{type(value).__name__} of {_some(value, begin)}"
         case float():
-            text = _some([fact], 0)
+            text = _some([value], 0)
         case _:
-            text = repr(fact)
+            text = repr(value)
     return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}.."
 
 
