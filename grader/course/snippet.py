@@ -277,10 +277,15 @@ class _Writer:
         return lines if value == variable else [*lines, f"{variable} = {value}"]
 
     def _call(self) -> list[str]:
-        """The lines of the call; the last is its expression."""
+        """The lines of the call; the last is its expression.
+
+        If an author's own way to call the function has no short form, it is called directly: code is only
+        published if it shows the fault.
+        """
         plan = self.contract.plan
         if plan["call"]:
-            return self._of_author(plan["call"], (plan["function"], "setup"))
+            with suppress(CannotShowError):
+                return self._of_author(plan["call"], (plan["function"], "setup"))
         return [f"{plan['function']}({', '.join(self.names[name] for name in plan['given'])})"]
 
     def _in_mode(self, lines: Sequence[str]) -> list[str]:
