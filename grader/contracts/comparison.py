@@ -122,7 +122,7 @@ class _Comparison:
     strict: bool = False
     full_precision: bool = False
 
-    def difference(self, seen: Any, expected: Any) -> Difference | None:
+    def difference(self, seen: Any, expected: Any) -> Difference | None:  # noqa: PLR0911 - one for each type
         """The first difference, or None."""
         if isinstance(seen, Raised) and isinstance(expected, _COMPARED):
             return Difference("", "error", says_all=True, place=self.place, error=seen)
@@ -134,6 +134,8 @@ class _Comparison:
             return self._of_tensors(seen, expected)
         if expected is None:
             return None if seen is None else self._another_type(seen, expected)
+        if isinstance(expected, bool) and isinstance(seen, bool) and seen is not expected:
+            return Difference(f"it is {seen}", "values", place=self.place)
         if isinstance(expected, int | float):
             is_any = isinstance(seen, int | float)
             return self._of_numbers([seen], [expected]) if is_any else self._another_type(seen, expected)

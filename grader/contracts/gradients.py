@@ -35,7 +35,7 @@ RUNGS = {
     "no history": "{Of} does not require grad: it is not connected to {names} by the autograd graph.",
     "shape of output": "{Of} has the shape {shape} instead of {right}.",
     "overwritten": "`backward()` on {of} fails: a tensor that autograd had saved was overwritten.",
-    "freed": "`backward()` on {of} fails: an earlier backward freed saved tensors of its graph.",
+    "freed": "`backward()` on {of} fails: an earlier backward pass freed saved tensors of its graph.",
     "raised": "`backward()` on {of} fails",
     "gone": "After your call, {name} {is} gone from the caller's objects, so {of} gives {it} no gradient.",
     "frozen": "{Name} {does} not require grad, so {of} gives no gradient to it.",

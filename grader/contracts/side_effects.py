@@ -29,13 +29,19 @@ def _all_changes(side_effects: Mapping[str, Any]) -> Iterator[tuple[str, str, st
 
 
 _SAY_ALL = {"attributes", "class", "type", "length", "entries"}
-_RESTORE = "Leave flags and modes as they are, or restore them, also if an error is raised."
+_FLAG = (
+    "Don't call `requires_grad_()` or `detach_()` on the caller's tensors, or restore the flag, even if an "
+    "error is raised."
+)
+_RESTORE = "Leave flags and modes as they are, or restore them, even if an error is raised."
 
 
 def hint_of(path_and_part: str, hint: str | None) -> tuple[str | None, bool]:
     """The hint about a change, and whether the docstring's fits: that and the check's are about values."""
     path, _, part = path_and_part.rpartition(":")
-    if path == "torch" or part in {"requires_grad", "training"}:
+    if part == "requires_grad":
+        return _FLAG, False
+    if path == "torch" or part == "training":
         return _RESTORE, False
     return (None, False) if part in _SAY_ALL else (hint, True)
 
@@ -102,7 +108,7 @@ def _tensor(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Itera
         yield "identity", f"The caller's {path} is another object now: {_HELD}"
     yield from _data(path, old, new)
     if new.requires_grad != old.requires_grad:
-        effect = "" if new.requires_grad else ": it gets no gradient any more"
+        effect = "" if new.requires_grad else ": it no longer gets a gradient"
         change = f"was {old.requires_grad} and is {new.requires_grad} now{effect}."
         yield "requires_grad", f"requires_grad of the caller's {path} {change}"
     if (new.is_leaf, new.grad_fn) != (old.is_leaf, old.grad_fn):
@@ -139,10 +145,10 @@ def _data(path: str, old: Tensor, new: Tensor) -> Iterator[tuple[str, str]]:
             f"The caller's {path} has another storage now, and earlier views still show the old one.",
         )
     if new.version != old.version:
-        counter = f"its version counter went from {old.version} to {new.version}"
+        counter = f"the version counter went from {old.version} to {new.version}"
         yield (
             "version",
-            f"The caller's {path} was written to: {counter}, so `backward()` fails if it was saved before.",
+            f"Autograd counts an in-place change of {path}: {counter}. `backward()` fails if it was saved.",
         )
 
 
@@ -157,13 +163,15 @@ def _same_values(old: Tensor, new: Tensor) -> bool:
 def _grad(path: str, old: Tensor | None, new: Tensor | None) -> str:
     """How ``.grad`` changed, or nothing; another object of the same values is the same gradient."""
     if old is None and new is not None:
-        return f"{path}.grad was None and is filled now: a backward reached {path}, or you filled it."
+        return f"{path}.grad was None and is filled now: a backward pass reached {path}, or you filled it."
     if old is not None and new is None:
         return f"{path}.grad was filled and is None now: your call cleared it, or replaced {path}."
     if old is not None and new is not None and (old.shape, old.dtype) != (new.shape, new.dtype):
         return f"{path}.grad has another shape or dtype now."
     if old is not None and new is not None and not _same_values(old, new):
-        change = f"The values of {path}.grad were changed: a backward added to them, or you overwrote them."
+        change = (
+            f"The values of {path}.grad were changed: a backward pass added to them, or you wrote to them."
+        )
         return f"{change}{_ALIAS}"
     return ""
 

@@ -52,30 +52,38 @@ class SideEffects:
     def __init__(self, **named: Any) -> None:
         self._named = named
         self._numbers: dict[int, tuple[int, Any]] = {}  # holds the objects, so that no id is used twice
-        self._changes: dict[str, Any] = {}
+        self._begun = _Recorder(self._numbers)
+        self._changes: dict[str, Any] = {"before": {}, "after": {}}
 
     def __enter__(self) -> dict[str, Any]:
-        self._changes["before"] = self._record()
+        self._begun = self._recorder()
         return self._changes
 
     def __exit__(self, *error: object) -> None:
-        before, after = self._changes["before"], self._record()
+        ended = self._recorder()
+        before, after = self._begun.record, ended.record
         for path in before.keys() & after.keys():
             if before[path]["kind"] == after[path]["kind"] == "tensor":
                 after[path]["held"] = _holds_its_values(before[path]["tensor"].grad)
         gone = {path: {"kind": "gone"} for path in before if path not in after}
         same = {path for path, entry in after.items() if path in before and _is_same(before[path], entry)}
+        # An object that has a second path now may be recorded there, and is still the same here.
+        same |= {
+            path
+            for path, entry in after.items()
+            if entry["kind"] == "object" and self._begun.numbers.get(path) == entry["object"]
+        }
         changed = gone | {path: entry for path, entry in after.items() if path not in same}
         for path in changed.keys() & before.keys():
             before[path], changed[path] = _without_what_is_alike(before[path], changed[path])
         self._changes["before"] = {path: before[path] for path in changed if path in before}
         self._changes["after"] = changed
 
-    def _record(self) -> dict[str, Any]:
+    def _recorder(self) -> _Recorder:
         recorder = _Recorder(self._numbers)
         for name, value in self._named.items():
             recorder.add(name, value)
-        return recorder.record
+        return recorder
 
 
 class _Recorder:
@@ -83,13 +91,14 @@ class _Recorder:
 
     def __init__(self, numbers: dict[int, tuple[int, Any]]) -> None:
         self._numbers, self._seen = numbers, set[int]()
+        self.numbers: dict[str, int] = {}  # of the objects, by path
         self.record: dict[str, Any] = {"torch": {"kind": "modes", **torch_state.modes()}}
 
     def add(self, path: str, value: Any, depth: int = 0) -> None:
         if identity(type(value)) in _PLAIN:
             self.record[path] = {"kind": "value", "value": value}
             return
-        number = self._number(value)
+        number = self.numbers[path] = self._number(value)
         looked_into = None
         if number not in self._seen and depth <= _MAX_DEPTH:
             looked_into = self._looked_into(value)

@@ -196,6 +196,14 @@ BROKEN = {
         assert_same_gradients,
         "The gradient of the result of an earlier call, once there was another, with respect to x is wrong",
     ),
+    "a bool": (
+        X,
+        {"gradients": "none"},
+        "def f(x):\n    return [True, x.is_leaf]",
+        "def f(x):\n    return [True, not x.is_leaf]",
+        assert_same_values,
+        "(part [1]: it is ",
+    ),
     "a dtype": (X, {}, TWICE, "def f(x):\n    return 2 * x.float()", assert_same_values, "its dtype is"),
     "the shape": (
         X,
@@ -524,6 +532,14 @@ BROKEN = {
         "def f(x):\n    y = 2 * x\n    torch.set_grad_enabled(not torch.is_grad_enabled())\n    return y",
         assert_no_side_effects,
         "grad",
+    ),
+    "the global random generator is seeded": (
+        X,
+        {"record": ["random numbers"]},
+        TWICE,
+        "def f(x):\n    torch.manual_seed(0)\n    return 2 * x",
+        assert_no_side_effects,
+        "draws from torch's global random generator or seeds it",
     ),
     "values of the caller's": (
         PLAIN,

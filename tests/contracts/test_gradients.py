@@ -40,7 +40,7 @@ LADDER = {
     "y = (w1 @ w2) ** 2; w1.data.add_(0); w1.detach().add_(1); return y.mean()": "`backward()` on the loss "
     "fails: a tensor that autograd had saved was overwritten.",
     "y = ((w1 @ w2) ** 2).mean(); y.backward(); return y": "`backward()` on the loss fails: an earlier "
-    "backward freed saved tensors of its graph.",
+    "backward pass freed saved tensors of its graph.",
     "y = (w1 @ w2).mean(); y.register_hook(lambda g: 1 / 0); return y": "`backward()` on the loss fails: ",
     "y = ((w1 @ w2) ** 2).mean(); a, b = torch.stack([y, y]).unbind(); b.detach().add_(1); return a": ""
     "`backward()` on the loss fails: using your result as the task says stopped with "
@@ -54,13 +54,13 @@ LADDER = {
     "return ((w1 @ w2) ** 2).mean() + (0 * w1).sqrt().sum()": "The gradient of the loss with respect to w1 "
     "is wrong (6 of its 6 entries are nan or infinite).",
     "y = ((w1 @ w2) ** 2).mean(); return 3 * y - 2 * y.detach()": "The gradients of the loss with respect "
-    "to w1 and w2 are wrong (of each, it is 3 times what it should be).",
+    "to w1 and w2 are wrong (of each, here, it is 3 times what it should be).",
     "y = ((w1 @ w2) ** 2).mean(); return 0.37 * y + 0.63 * y.detach()": "The gradients of the loss with "
     "respect to w1 and w2 are wrong (of each, it is too small by the same factor everywhere).",
     "return 3 * ((w1 @ w2) ** 2).mean()": "The value of the loss is wrong, and so are its gradients "
-    "with respect to w1 and w2 (of each, it is 3 times what it should be).",
+    "with respect to w1 and w2 (of each, here, it is 3 times what it should be).",
     "w = w1.clone(); w.register_hook(lambda g: g / 2); return ((w @ w2) ** 2).mean()": "The gradient of "
-    "the loss with respect to w1 is wrong (it is 1/2 of what it should be).",
+    "the loss with respect to w1 is wrong (here, it is 1/2 of what it should be).",
     "return ((w1 @ w2) ** 4).mean()": "The value of the loss is wrong, and so is its gradient with respect "
     "to w1.",
 }

@@ -87,8 +87,8 @@ CHANGED = {
     "w.data = w.data.clone()": "The caller's w has another storage now",
     "w.data = w.data.double()": "The caller's w was of torch.float32 and is of torch.float64 now.",
     "w.data = w.data.reshape(2, 6)": "The caller's w had the shape (3, 4) and has the shape (2, 6) now.",
-    "w.detach().add_(0)": "its version counter went from 0 to 1",
-    "w.requires_grad_(False)": "is False now: it gets no gradient any more.",
+    "w.detach().add_(0)": "of w: the version counter went from 0 to 1",
+    "w.requires_grad_(False)": "is False now: it no longer gets a gradient.",
     "w.sum().backward()": "w.grad was None and is filled now",
     "w.register_hook(print)": "After your call a hook of yours is still registered on the caller's w.",
     "w.register_post_accumulate_grad_hook(print)": "a hook of yours is still registered on the caller's w.",
@@ -157,6 +157,11 @@ def test_a_change_has_the_name_of_its_path_and_part(kept):
     deed = "model.body.weight.grad += 1; model.norm.weight.data += 1; opt.param_groups[0]['lr'] = 1.0"
     names = {"model.body.weight:grad", "model.norm.weight:value", "opt.param_groups[0]['lr']:value"}
     assert changed_parts(kept(deed)).keys() == names
+
+
+def test_an_object_with_a_second_path_is_still_the_same(kept):
+    """Only the path that refers to another object now is reported, not the one that the object had."""
+    assert kept("model.shift = model.norm.running_mean")["after"].keys() == {"model.shift"}
 
 
 def test_only_what_changed_leaves_the_worker(kept):

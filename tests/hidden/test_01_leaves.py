@@ -261,7 +261,7 @@ def test_six_gradients(all_grads):
     assert_no_side_effects(all_grads, LEFT, may_share_storage=True)
     assert_same_values(
         all_grads,
-        "The six gradients of `o` are not correct.\n\n`c`, `e` and `o` are non-leaves: they keep their "
+        "Not all six gradients of `o` are correct.\n\n`c`, `e` and `o` are non-leaves: they keep their "
         "gradients only if you ask for that before `backward()`. A tensor that is broadcast is used "
         "several times, so its gradient is a sum.",
     )
@@ -278,7 +278,8 @@ def test_no_warning(all_grads):
     assert any(gradient is not None for gradient in gradients), "All six gradients are None."
     for text in all_grads.seen.warnings:
         assert "a filter" not in text, (
-            "Your function leaves a warning filter active, so the caller's next warning is lost."
+            "Your function leaves a filter in `warnings.filters`, so the caller may lose warnings.\n\nCode "
+            "that causes no warning needs no filter."
         )
         assert "not a leaf" not in text, (
             "torch warned that you read `.grad` of a non-leaf that does not retain its gradient."

@@ -287,7 +287,7 @@ def test_each_minibatch_makes_its_own_step(train_stateful):
     assert_same_values(
         train_stateful,
         "The losses or the last state are wrong.\n\nPrint the state that enters each minibatch. Which "
-        "steps of `opt` come before it?",
+        "steps of `opt` come before it, and through how many time steps does the gradient of each loss flow?",
         only=["the *", *WHERE_IT_LEADS],
         changes=WHERE_IT_LEADS,
         exact_types=True,
@@ -563,7 +563,7 @@ def test_gradients_of_the_chunks(tbptt):
     """Gradients are truncated every `k` steps and accumulated."""
     assert_same_values(
         tbptt,
-        "The total is not the sum of the losses of all steps as a float.\n\nFrom which state does each chunk "
+        "The returned total is not the sum of the losses of all steps.\n\nFrom which state does each chunk "
         "start? Does the total include the steps that are left at the end?",
         changes={
             "readout*": "The gradients of all steps were not added to the `.grad` of `readout`.\n\nWhich "

@@ -253,7 +253,7 @@ def test_every_answer_is_right(may_overwrite):
     """The answer is correct for every `f`."""
     assert_same_values(
         may_overwrite,
-        "Your answer for this `f` is wrong.\n\nWhich operation saved the storage of `mid`? It may be an "
+        "The result for this `f` is wrong.\n\nWhich operation saved the storage of `mid`? It may be an "
         "operation on a view of `mid`, or one deep in the graph. If you test by writing to `mid`: does its "
         "`_version` count the write, and what was in `.grad` before?",
     )

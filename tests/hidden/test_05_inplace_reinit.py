@@ -55,14 +55,19 @@ reinit_ = contract(
 def test_w_is_the_same_leaf(reinit_):
     """`w` is a leaf; `_version` counts the write.
 
-    `.data` and `detach()` hide a write from autograd. `no_grad()` does not.
+    `w._version` doesn't count a write to `w.data`. It counts a write to `w` under `no_grad()`.
     """
     w, expected = reinit_.seen.tensor(), reinit_.expected.tensor()
     assert w.is_leaf or not expected.is_leaf, f"The returned tensor is not a leaf: {w.grad_fn} produced it."
     assert w.requires_grad or not expected.requires_grad, "The returned tensor does not require grad."
-    before, after = reinit_.seen.before("w").version, reinit_.seen.after("w").version
+    before, after = reinit_.seen.before("w"), reinit_.seen.after("w")
     counted = reinit_.expected.before("w").version != reinit_.expected.after("w").version
-    assert before != after or not counted, "`w._version` did not change: backward cannot notice your write."
+    why = (
+        "your call wrote nothing to `w`"
+        if before.value == after.value
+        else "autograd cannot detect your write"
+    )
+    assert before.version != after.version or not counted, f"`w._version` did not change: {why}."
 
 
 @points(2)
@@ -93,9 +98,9 @@ def test_a_stale_loss_is_noticed(reinit_):
     """`backward()` of a stale loss raises an error."""
     assert_same_gradients(
         reinit_,
-        pending="A loss computed from the old values of `w` backpropagates without an error, although its "
-        "gradient may be wrong: `backward()` compares `w._version`, never the values.\n\nWhich writes "
-        "does `w._version` count?",
+        pending="A loss computed from the old values of `w` backpropagates without an error: `backward()` "
+        "only compares `w._version`, and your call left it unchanged.\n\nWhich writes does `w._version` "
+        "count? Does your call write to `w` itself, or to a copy?",
     )
 
 

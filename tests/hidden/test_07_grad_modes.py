@@ -105,8 +105,8 @@ def test_backbone_is_only_used(prompt_step):
     """The backbone is unchanged; `prompt` stays a leaf."""
     assert_no_side_effects(
         prompt_step,
-        "For which tensors does your `backward()` compute gradients? Did you restore every flag and mode "
-        "you changed?",
+        "Compare `prompt.data_ptr()`, and every `.grad`, flag and mode of the backbone, before and after the "
+        "call.",
     )
 
 

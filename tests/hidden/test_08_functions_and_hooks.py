@@ -580,7 +580,7 @@ def gradients_of_first_order(setup):
         torch.autograd.grad(query_loss(v), v)[0] for v in ((w - lr * g).detach().requires_grad_(), w)
     )
     return {
-        "the gradient of first order, as if g did not depend on w": first,
+        "the first-order gradient, for which g is a constant": first,
         "the gradient of query_loss(w)": at_w,
     }
 
@@ -607,7 +607,7 @@ maml_grad = contract(
 
 @points(3)
 def test_second_order_gradient(maml_grad):
-    """The gradient includes the second-order term."""
+    """The gradient includes all paths to `w`."""
     assert_same_values(
         maml_grad,
         "The result is not the gradient of `query_loss(fast)` with respect to `w`.\n\nOn what does `fast` "
