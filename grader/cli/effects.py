@@ -22,7 +22,7 @@ class NoEffect:
     Attributes:
         options: as they are written: ``--jobs``, or ``QUESTION`` for an argument.
         beside: the other parameter.
-        advice: what to do, as a sentence without its full stop.
+        advice: the next step, as a sentence without its full stop.
     """
 
     command: str

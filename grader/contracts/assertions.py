@@ -144,7 +144,7 @@ def assert_same_gradients(  # noqa: PLR0913 - a message for each of the losses
 
     Args:
         case: the case.
-        of: what the loss is computed from, such as "the total".
+        of: the value that the loss is computed from, such as "the total".
         because: explanations of wrong gradients, as `assert_gradients` takes them.
         then: explanations, or the message about a missing error, for gradients that `Call.then` returned, by
             name. `because` applies to names without one.

@@ -127,7 +127,7 @@ class Observation:
         pending: backward of losses that were computed before the call, by the name of their argument.
         arrives: whether a gradient reaches the caller's leaves unchanged.
         incoming: whether backward left its incoming gradient unchanged.
-        recorded: what networks, optimizers and warnings did during the call.
+        recorded: events of networks, optimizers and warnings during the call.
         memory: bytes held after the call, if the case measures memory.
         then: the return value of the contract's ``then`` function.
         storage: the names of the arguments whose storage each tensor of the result shares, or
@@ -183,7 +183,7 @@ class Case:
         name: as in ``h is transposed``; ``typical`` where no input varies.
         variations: levels by factor, as ``{"h.layout": "transposed"}``.
         rules: the contract's rules; full precision is only asked of float64.
-        record: what the contract records besides, by the names of `Call.record`.
+        record: the further observations of the contract, by the names of `Call.record`.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the contract's part, and what was observed

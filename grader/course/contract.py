@@ -48,12 +48,12 @@ class Contract(WorkerCode):
     Attributes:
         arguments: the kinds of each argument, in the order in which they are made.
         declared: its cases, in their order.
-        rules: what is up to the answer.
+        rules: the parts that answers may choose freely.
         factors: all kinds of ``argument.factor``, the typical one first.
         never: combinations of levels that the task excludes.
         cover: the factors of which every two levels meet, unless the task excludes it.
         rows: the variations of each case.
-        plan: what travels to the worker, as data.
+        plan: the data that is sent to the worker.
         phrases: those of an author's own call sequences, by ``call.sequence=name``.
     """
 
@@ -193,7 +193,7 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
         name: of the fixture; by default, the function's.
         cases: which cases there are.
         call: how the function is called, and what is recorded.
-        rules: what the answer may choose.
+        rules: the parts that answers may choose freely.
 
     Raises:
         CourseError: a word is not known, the typical case is excluded, or a function cannot travel.

@@ -93,7 +93,7 @@ class LessonPicture:
 
     Attributes:
         caption: the author's text below it.
-        call: what draws it on a student's machine: ``xray(loss=loss)``.
+        call: the call that draws it on a student's machine: ``xray(loss=loss)``.
         summary: a sentence for readers who cannot see it.
         width: in pixels; its letters are then as large as the text around it.
         png: the file, in base64.

@@ -52,7 +52,7 @@ class Feedback:
     """The parts of feedback that students see besides titles, outcomes and points.
 
     Attributes:
-        diagnoses: what was found, and the student's own code with the lines marked that a diagnosis quotes.
+        diagnoses: the findings, and the student's own code, in which quoted lines are marked.
         xrays: pictures of autograd graphs.
     """
 
@@ -94,7 +94,7 @@ class Settings:
         partial_credit: the largest part of its points that a question with a failed check can earn, 0 to 1.
         points: of questions, by stem and id; else the sum of their checks' points.
         limits: seconds for a cell, a question and a notebook, unless the command sets others.
-        feedback: what students see.
+        feedback: the parts of feedback that students see.
         assignments: of this term; empty for all of the course.
         time_zone: of times that name none.
         deadlines: by stem.

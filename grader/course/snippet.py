@@ -141,7 +141,7 @@ class _Writer:
 
         Args:
             of: the argument whose level it is, if that is another one.
-            words: what stands for the words of lines and sources.
+            words: the replacements of the words in lines and sources.
         """
         maker, x = self.makers[name], self.names[name]
         of_factor = FACTORS[maker][factor]

@@ -59,8 +59,8 @@ class AuthorCode:
         """The lines of a function, and the expression that it returns; CannotShowError if there are none.
 
         Args:
-            roles: what each parameter stands for: ``setup``, ``kind``, or an expression.
-            argument: whose levels ``kind`` gives.
+            roles: the meaning of each parameter: ``setup``, ``kind``, or an expression.
+            argument: the argument whose levels ``kind`` returns.
             target: the variable that gets the result; a local variable that is returned is renamed to it.
         """
         tree = self._tree(function)

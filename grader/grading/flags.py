@@ -659,8 +659,8 @@ def flags_of(
 
     Args:
         traces: in its cells.
-        noticed: what the worker noticed by Python's audit events.
-        patched: what the worker saw changed in torch.
+        noticed: the worker's notices from Python's audit events.
+        patched: the changes of torch that the worker found.
     """
     flags = {(flag.what, flag.cell): flag for flag in traces}
     for what, cell in noticed:

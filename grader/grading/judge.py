@@ -225,8 +225,8 @@ class FailedCheck(NamedTuple):
         case: the name of the case; None where a typical case failed, or no case was observed.
         beginning: how the message begins, as in ``Where h is transposed``.
         is_example: whether this names only one of the failed cases.
-        hint: what helps against wrong values, as far as the failed cases show it.
-        form: what is wrong with the form of what the student returned, over which a check may break.
+        hint: a hint about wrong values that the failed cases allow.
+        form: the problem with the form of the student's result, which may break a check.
     """
 
     error: BaseException

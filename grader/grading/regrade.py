@@ -29,11 +29,11 @@ class Regrade:
     Attributes:
         results: the folder of the stored result.
         submissions: the folder that was graded.
-        reference: what was observed of the reference on the same inputs.
+        reference: the evidence of the reference on the same inputs.
         rubric: the checks as they are now; None where the course has no such assignment.
         remarks: sentences on why judging now may not be as it was then.
         causes: by check, where and why it broke now.
-        differences: where judging now says something else, in a line each.
+        differences: a line for each verdict that is different now.
     """
 
     result: Result

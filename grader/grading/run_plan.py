@@ -124,7 +124,7 @@ class RunPlan:
     """The submissions, checks and seed of a run, and the results of earlier runs that are current.
 
     Attributes:
-        before: what ``run.json`` says of the run before.
+        before: the entry of ``run.json`` for the previous run.
         options: of this run; the sandbox they ask for, or not, is the one in which current evidence was made.
         environment: see `Executor.environment_fingerprint`.
         rubrics: by assignment, what is asked.
@@ -242,7 +242,7 @@ def plan_run(  # noqa: PLR0913, PLR0917 - all that a run is about
     """Plan a run.
 
     Args:
-        before: what ``run.json`` says of the run before.
+        before: the entry of ``run.json`` for the previous run.
         selected: the submissions that the run is about.
         results: all that are stored.
         environment: see `Executor.environment_fingerprint`.

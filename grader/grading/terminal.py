@@ -39,7 +39,7 @@ def class_progress(go_on: str, clock: Callable[[], float] = time.monotonic) -> I
     """A callback that shows the progress of a run on stderr: as a bar on a terminal, else in a few lines.
 
     Args:
-        go_on: what to do after an interruption, once a notebook has been graded.
+        go_on: the next step after an interruption, if a notebook was graded already.
         clock: the time in seconds.
     """
     progress = Progress()

@@ -33,7 +33,7 @@ def read_adjustments(
 
     Args:
         stems: the assignments of the course.
-        points_of: what each question of an assignment is worth.
+        points_of: the points of each question of an assignment.
 
     Raises:
         GraderError: a line cannot be understood, gives more points than there are, or repeats another.

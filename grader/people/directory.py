@@ -86,7 +86,7 @@ class Directory:
 
         Args:
             names: of a folder or a person; the surest first.
-            logins: what may be a login, an address or a number, whichever system gave it.
+            logins: possible logins, addresses or numbers of any system.
             ids: by kind.
         """
         folders = [self._students.get(name, self._with_id.get(name, ())) for name in names]

@@ -83,7 +83,7 @@ def read_rows(
     Args:
         needed: the headings without which nothing can be read.
         known: all headings.
-        about: what else a person has to know of the columns, as the end of a sentence.
+        about: further information about the columns, as the end of a sentence.
         strip: whether blanks around a cell mean nothing.
 
     Raises:

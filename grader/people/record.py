@@ -55,7 +55,7 @@ class Entry:
         system: knows the student by the `id`; empty where none does.
         is_marked_late: by that system.
         sha256: of what was laid out.
-        missing: where clones did not hold it any more the last time, or could not be read.
+        missing: set if it was not in clones any more the last time, or if they could not be read.
         seen: when it was seen first, where only its commit says that it is older.
     """
 
@@ -127,7 +127,7 @@ class SubmissionTime:
         recorded: when it was submitted, as the record says; None where it says nothing of this notebook.
         is_marked_late: whether the system that it comes from says that it is late; None where that marks
             nothing.
-        missing: where it was not found any more when clones were collected last.
+        missing: set if it was not found any more when clones were collected last.
         is_by_hand: whether somebody put it among what was collected of its student.
         claimed_until: when a night first saw it, where only its commit says that it is older.
     """

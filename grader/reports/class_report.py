@@ -55,8 +55,8 @@ class Column:
 
     Attributes:
         title: its heading, by which pages and tests find it.
-        value: what a row is sorted by; text is sorted as the browser's language sorts it.
-        cell: what a row shows.
+        value: the sort key of a row; text is sorted by the rules of the browser's language.
+        cell: the content of a row's cell.
         remark: in small letters beside the title.
     """
 
@@ -158,7 +158,7 @@ def report_html(  # noqa: PLR0913 - what the page shows
     Args:
         students: the whole class, including students without a submission.
         sandbox: the sandbox in force, or "none".
-        work: what several students share, the rarest first.
+        work: work that several students share, the rarest first.
         due: for each assignment a sentence about its deadline and penalty.
         unlisted: a sentence about each student who is not on the roster.
         known: the misconceptions by which mistakes are named.

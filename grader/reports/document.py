@@ -20,7 +20,7 @@ class Span:
 
     Attributes:
         style: `exact` text has no code between its backticks, and keeps its direction of writing to itself.
-        target: what it links to; empty where it is no link.
+        target: the target of a link; empty if it is not a link.
     """
 
     text: str
@@ -119,7 +119,7 @@ class Fold:
 
     Attributes:
         title: in our words.
-        about: what stands beside the title.
+        about: the text beside the title.
     """
 
     title: str

@@ -34,7 +34,7 @@ class CheckResult:
     """One check: its outcome, its points, and the texts that a student may read.
 
     Attributes:
-        points: what it earned.
+        points: its points.
         case: the name of the case that a ``partly`` check fails.
         message: the diagnosis, with its case; None if the check passed.
         failure, kind, group, stopped, place, is_example: of its `Finding`; results of older graders do not
@@ -136,7 +136,7 @@ class Flag:
     """Something noticed, and its code cell, from 1, or None.
 
     Attributes:
-        why: what was found, and why a person should look; empty in results of older graders.
+        why: the code that was found, and why a person should look; empty in results of older graders.
     """
 
     what: str

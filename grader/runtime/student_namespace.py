@@ -81,7 +81,7 @@ class CallWatch:
     """Looks at each call of a student's code as it returns: undoes what it did to torch, makes tensors plain.
 
     Attributes:
-        patched: what calls replaced of torch, for flags.
+        patched: the parts of torch that calls replaced, for flags.
         has_value: by the name of each function that was called, whether it ever returned anything but None.
     """
 
@@ -94,7 +94,7 @@ class CallWatch:
 
         Args:
             function: makes the call.
-            given: what the student's code gets to hold.
+            given: the objects that the student's code gets.
         """
         before, given = torch_state.listeners(), [*given]
         watched = (v for v in given if issubclass(type(v), _Base) or is_module(v) or is_optimizer(v))

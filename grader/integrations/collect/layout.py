@@ -357,7 +357,7 @@ def _not_taken(new: Entry, before: Entry | None, there: str | None, *, is_night:
     """Why a version is not taken, as the end of a sentence; None where it is.
 
     Args:
-        before: what was laid out in its place.
+        before: the file that it replaces.
         there: the hash of what lies there now.
         is_night: whether the source holds what is submitted now, so that an older version replaces a newer
             one.

@@ -70,7 +70,7 @@ class Context:
     """Information about a source from elsewhere.
 
     Attributes:
-        prefixes: what names begin with, before the student's; None where nothing is said.
+        prefixes: the parts of names before the student's; None if they are unknown.
         zone: of times without a time zone.
         at: now.
         is_night: whether clones are what the repositories hold now; else a clone is of the time at which it
@@ -150,8 +150,8 @@ class System:
         title: names it for people.
         pattern: its names, as a person reads them.
         example: such a name, and the student in it.
-        about: what an instructor has to know, for the table in the documentation.
-        parse: what a name at the top says; None where it is none of the system's.
+        about: information for instructors, for the table in the documentation.
+        parse: decodes a name at the top; returns None if it is not the system's.
         is_loose: other systems' names may look like its own, so it is asked last.
         check: refuses what is ambiguous in all names together.
         is_wrapped: whether its zips hold everything in one folder.

@@ -164,13 +164,13 @@ class Format:
     """A format of another system, as its module describes it.
 
     Attributes:
-        name: what the command calls it.
+        name: its name in the command.
         write: writes the files of an export; it raises GraderError where it cannot.
-        help: what it writes, a line for each kind of file, for ``--help`` and the documentation.
-        advice: what to do with the files, for the documentation.
+        help: its output, a line for each kind of file, for ``--help`` and the documentation.
+        advice: how to use the files, for the documentation.
         gradebook: the file that ``--gradebook`` names, which is filled in; empty where there is none.
         needs_gradebook: whether it writes nothing without that.
-        columns: what ``--column`` names; empty where it names nothing.
+        columns: the meaning of ``--column``; empty if it has none.
     """
 
     name: str

@@ -102,7 +102,7 @@ def notices(scored: Sequence[QuestionScore], earned: float | None = None) -> lis
     """The two lines by which points leave a workflow; they hold no student's text.
 
     Args:
-        earned: where it is not the sum of the questions, as after a penalty.
+        earned: the score if it is not the sum of the questions, as after a penalty.
     """
     points = total(score.score for score in scored) if earned is None else earned
     of = total(score.max_score for score in scored)

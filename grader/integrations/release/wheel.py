@@ -40,7 +40,7 @@ def build_wheel(root: Path, folder: Path, handout: Mapping[str, bytes] | None = 
 
     Args:
         root: holds ``pyproject.toml`` and ``grader/``, such as `SOURCES`.
-        folder: where the wheel is written.
+        folder: the folder for the wheel.
         handout: the released files, by name. They are in the wheel as ``grader/handout/``, and its version
             has a hash of its content, because pip does not replace a package by one of the same version.
 
