@@ -583,7 +583,7 @@ def _assert_flags(seen: Any, expected: Any, rules: Rules, of: str) -> None:
 
 
 def _entry(thing: Any, key: Any) -> Any:
-    """An entry, or None where there is none."""
+    """An entry, or None if there is none."""
     try:
         return thing[key]
     except (KeyError, IndexError, TypeError):

@@ -215,7 +215,7 @@ def beginning(text: str) -> str:
 
 
 def meaning_of(error: Raised) -> str | None:
-    """The meaning of an error: what is certain, else a question about a likely cause."""
+    """The meaning of an error, if it is certain, or a question about a likely cause."""
     if "'NoneType'" in error.text and error.type in {"AttributeError", "TypeError"}:
         return _meaning_of_none(error)
     if error.type == "NameError" and "is not defined" in error.text:

@@ -28,7 +28,7 @@ class Place:
     Attributes:
         cell: the number of the code cell, from 1.
         line: of the cell, from 1.
-        function: the function around it; empty where there is none.
+        function: the function around it; empty if there is none.
         text: the line itself, as its student wrote it.
     """
 
@@ -78,7 +78,7 @@ class Finding:
 
     @property
     def ending(self) -> str:
-        """How the code ended before there was anything to judge; empty where a check judged something.
+        """How the code ended before there was anything to judge; empty if a check judged something.
 
         The class of an error, ``timeout`` where its time ran out, or ``fault``.
         """

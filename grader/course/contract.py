@@ -480,7 +480,7 @@ def _completed(
 ) -> dict[str, Any] | None:
     """The typical case with some kinds, and at most so many that they need: a filled .grad needs a leaf.
 
-    None where the task excludes them.
+    None if the task excludes them.
     """
     case = {**base, **dict(kinds)}
     others = [(key, kind) for key in factors if key not in dict(kinds) for kind in factors[key][1:]]

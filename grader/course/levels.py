@@ -417,7 +417,7 @@ def factor_of(maker: str, factor: str) -> Factor:
 
 
 def phrase_of(maker: str, factor: str, level: object) -> str:
-    """The phrase of a level; empty where the table has none.
+    """The phrase of a level; empty if the table has none.
 
     An author's own argument may have the factors and levels of any other.
     """

@@ -139,7 +139,7 @@ def drawing(root: Path) -> Iterator[Callable[[Assignment], LessonPictures]]:
 def _lesson_pictures(
     assignment: Assignment, zygote: Callable[[], Zygote], memory: Memory
 ) -> dict[int, LessonPicture]:
-    """The pictures of an assignment; CourseError where a cell fails, or draws nothing."""
+    """The pictures of an assignment; CourseError if a cell fails, or draws nothing."""
     pictures = {}
     for index, cell in enumerate(assignment.cells):
         if cell.role == "drawn":

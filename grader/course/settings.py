@@ -43,7 +43,7 @@ _VISIBILITIES = ("visible", "hidden", "after_due_date", "after_published")  # Gr
 _VISIBILITY: Rule = (lambda value: value in _VISIBILITIES, f"one of {', '.join(_VISIBILITIES)}")
 _ZONE: Rule = (_is_zone, 'the name of a time zone, as "Europe/Zurich"')
 
-#: The ids of the questions of every assignment, by its stem; None where they are unknown.
+#: The ids of the questions of every assignment, by its stem; None if they are unknown.
 Questions = Mapping[str, Collection[str] | None]
 
 
@@ -166,7 +166,7 @@ def _parsed(path: Path, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _add_zone(path: Path, text: str, stem: str, deadline: dict[str, Any], zone: str | None) -> None:
-    """Give a deadline the term's time zone where it names none; CourseError where it has none, or no time."""
+    """Give a deadline the term's time zone where it names none; CourseError if it has none, or no time."""
     if "due" not in deadline:
         where = _line_of(f"deadlines.{stem}", text)
         raise CourseError(

@@ -150,7 +150,7 @@ def _exchange(old: ast.expr, new: ast.expr) -> str:
 
 
 def _name(kind: str, block: Block, statements: list[ast.stmt]) -> str:
-    """The old text and the new text of a simple statement that was rewritten, else the kind and a line."""
+    """The old and the new text if a simple statement was rewritten, otherwise the kind and a line."""
     gone = [statement for statement in block.statements if statement not in statements]
     new = [statement for statement in statements if statement not in block.statements]
     if len(gone) == len(new) == 1 and not hasattr(gone[0], "body") and not hasattr(new[0], "body"):

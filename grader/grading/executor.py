@@ -122,7 +122,7 @@ def environment_fingerprint() -> list[str]:
 
 
 def _package(entry: str) -> str:
-    """Name and version of an installed package, or nothing where an entry of a folder is none."""
+    """Name and version of an installed package, or nothing if an entry of a folder is none."""
     described, _, kind = entry.rpartition(".")
     name, _, version = described.lower().partition("-")
     is_package = kind in {"dist-info", "egg-info"} and version and name not in _IGNORED
@@ -130,7 +130,7 @@ def _package(entry: str) -> str:
 
 
 def torch_version(fingerprint: Sequence[str]) -> str | None:
-    """The version of torch in an environment, without its build; None where there is no torch."""
+    """The version of torch in an environment, without its build; None if there is no torch."""
     versions = (package.removeprefix("torch ") for package in fingerprint if package.startswith("torch "))
     return next((version.partition("+")[0] for version in versions), None)
 

@@ -51,12 +51,12 @@ class Verdict:
 
     @property
     def message(self) -> str:
-        """The diagnosis; empty where the check passed."""
+        """The diagnosis; empty if the check passed."""
         return self.finding.message if self.finding else ""
 
     @property
     def ending(self) -> str:
-        """How the code ended before the check could judge it, see `Finding`; empty where it could."""
+        """How the code ended before the check could judge it, see `Finding`; empty if it could."""
         return self.finding.ending if self.finding else ""
 
 
@@ -222,7 +222,7 @@ class FailedCheck(NamedTuple):
 
     Attributes:
         error: an AssertionError, unless the check is broken.
-        case: the name of the case; None where a typical case failed, or no case was observed.
+        case: the name of the case; None if a typical case failed, or no case was observed.
         beginning: how the message begins, as in ``Where h is transposed``.
         is_example: whether this names only one of the failed cases.
         hint: a hint about wrong values that the failed cases allow.

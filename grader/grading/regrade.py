@@ -30,7 +30,7 @@ class Regrade:
         results: the folder of the stored result.
         submissions: the folder that was graded.
         reference: the evidence of the reference on the same inputs.
-        rubric: the checks as they are now; None where the course has no such assignment.
+        rubric: the checks as they are now; None if the course has no such assignment.
         remarks: sentences on why judging now may not be as it was then.
         causes: by check, where and why it broke now.
         differences: a line for each verdict that is different now.

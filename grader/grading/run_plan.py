@@ -154,7 +154,7 @@ class RunPlan:
         self._asked = cache(self._hash_of_asked)
 
     def head(self, submission: Submission) -> Head | None:
-        """The head of a submission's stored evidence; None where something else would be observed now."""
+        """The head of a submission's stored evidence; None if something else would be observed now."""
         head = self.store.head(*submission.key)
         return head if head is not None and self._is_current(submission, head) else None
 
@@ -173,7 +173,7 @@ class RunPlan:
         return self._asked(stem, seed, True)
 
     def provenance(self, submission: Submission, head: Head | None) -> Provenance:
-        """With what a submission is graded; `head` is None where nothing of it ran."""
+        """With what a submission is graded; `head` is None if nothing of it ran."""
         checks = self.checks_sha256.get(submission.assignment or "")
         inside = (head.torch, head.protection) if head else (None, None)
         return Provenance(submission.sha256, checks, __version__, *inside)

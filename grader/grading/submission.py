@@ -35,7 +35,7 @@ class Submission:
 
     Attributes:
         student: safe as a component of a path, as `name` is.
-        assignment: its stem, or None where that is unknown.
+        assignment: its stem, or None if that is unknown.
         name: the stem or, where that is unknown, a name of its own.
         relative: its path below the folder, fit to be shown.
         superseded: the paths of other versions of the same student and assignment; without an assignment, all

@@ -164,7 +164,7 @@ def _unchecked(
 
 
 def _opened(path: str, released: StudentNotebook | None) -> StudentNotebook:
-    """The notebook; GraderError where it is missing, cannot be read, or holds another assignment's."""
+    """The notebook; GraderError if it is missing, cannot be read, or holds another assignment's."""
     try:
         found = find_notebook(path)
     except GraderError as error:

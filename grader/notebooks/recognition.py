@@ -32,7 +32,7 @@ class Recognition:
     """The assignment that a notebook answers.
 
     Attributes:
-        assignment: its stem; None where nothing decides or two fit equally well.
+        assignment: its stem; None if nothing decides or two fit equally well.
         is_certain: whether metadata or the file's name say so, and not only the functions it defines.
         contradicts: the assignment that the metadata name, where the file's name says `assignment`.
     """
@@ -51,7 +51,7 @@ def recognise(
     03-truncated-bptt (1)"), then the functions it defines.
 
     Args:
-        notebook: None where it cannot be read.
+        notebook: None if it cannot be read.
         functions: the functions and classes that each assignment asks for, by its stem.
     """
     spelled = _spelling(file_stem)

@@ -67,7 +67,7 @@ class Row:
 
 
 def find_file(submissions: Path, name: str) -> Path | None:
-    """The file among the students' folders, else beside the folder that holds them; None without it.
+    """The file among the students' folders, or beside the folder that contains them; None without it.
 
     A link is not followed: a student may have put it there.
     """

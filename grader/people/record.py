@@ -52,7 +52,7 @@ class Entry:
         notebook: its name in the folder; of a repository its name and a slash.
         submitted: when; of a repository when it was read.
         origin: its path in the source.
-        system: knows the student by the `id`; empty where none does.
+        system: knows the student by the `id`; empty if none does.
         is_marked_late: by that system.
         sha256: of what was laid out.
         missing: set if it was not in clones any more the last time, or if they could not be read.
@@ -92,7 +92,7 @@ class Entry:
 
 
 def _entry(row: Row) -> Entry:
-    """Raises GraderError where a cell cannot be understood."""
+    """Raises GraderError if a cell cannot be understood."""
     cells, missing = row.cells, None
     match row.word("missing", "unread", "gone"):
         case "unread" | "gone" as why:
@@ -124,8 +124,8 @@ class SubmissionTime:
 
     Attributes:
         modified: when its file was changed.
-        recorded: when it was submitted, as the record says; None where it says nothing of this notebook.
-        is_marked_late: whether the system that it comes from says that it is late; None where that marks
+        recorded: when it was submitted, as the record says; None if it says nothing of this notebook.
+        is_marked_late: whether the system that it comes from says that it is late; None if that marks
             nothing.
         missing: set if it was not found any more when clones were collected last.
         is_by_hand: whether somebody put it among what was collected of its student.

@@ -59,7 +59,7 @@ class Roster(Directory):
 
     @property
     def about_unread(self) -> str:
-        """A sentence about columns that mean nothing here; empty where there are none."""
+        """A sentence about columns that mean nothing here; empty if there are none."""
         columns = ", ".join(some([terminal_text(heading) for heading in self.unread], _MOST_NAMED))
         return f"{self.path} has columns that are not read: {columns}." if columns else ""
 
@@ -196,7 +196,7 @@ def _plain_heading(cell: str) -> str:
 
 
 def _columns(sheet: Sheet) -> dict[str, int]:
-    """The columns by what they hold; empty where each row is a student's name, and there are no headings.
+    """The columns by what they hold; empty if each row is a student's name, and there are no headings.
 
     Raises:
         GraderError: there is no row, or the first has no heading that names students, or a mistyped one.

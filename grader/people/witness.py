@@ -54,7 +54,7 @@ class Sighting:
 
 
 def _sighting(row: Row) -> Sighting:
-    """Raises GraderError where a time is none."""
+    """Raises GraderError if a time is none."""
     cells = row.cells
     version = Committed(cells["path"], cells["blob"], cells["commit"], row.time("claimed"))
     return Sighting(version, row.time("seen"), row.time("submitted"))

@@ -96,7 +96,7 @@ class Check:
     """A check, how it ended, and what is said about that.
 
     Attributes:
-        points: as text; empty where it has none.
+        points: as text; empty if it has none.
     """
 
     title: str

@@ -87,7 +87,7 @@ def _rows(source: str, function: str, places: Sequence[Place]) -> Iterator[Row]:
 
 
 def _line_of(place: Place, quotes: Sequence[str]) -> int | None:
-    """The line of a place; None where no line of the cell is the one that was quoted.
+    """The line of a place; None if no line of the cell is the one that was quoted.
 
     IPython removes empty lines at the beginning of a cell, so that what runs may be numbered otherwise.
     """

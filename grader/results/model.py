@@ -250,7 +250,7 @@ class Result:
         cells: failed cells, the first few of each way to end.
         more_cells: the number of other failed cells.
         handed_in: the time of the version that was graded, as in ``2026-11-21T03:00:00+00:00``, in the time
-            zone of the term; None where that is not known.
+            zone of the term; None if that is not known.
         late: None for a notebook that is in time, or has no deadline.
         adjustments: adjustments that the scores of the assignment and its questions include.
         missing: None if the notebook is still there, as far as is known.
@@ -274,7 +274,7 @@ class Result:
     flags: tuple[Flag, ...]
     questions: tuple[QuestionResult, ...]
     provenance: Provenance
-    end_task: QuestionResult | None = None  # results of older graders have none, nor what follows
+    end_task: QuestionResult | None = None  # results of older graders lack it and the fields below
     cells: tuple[FailedCell, ...] = ()
     more_cells: int = 0
     handed_in: str | None = None

@@ -75,7 +75,7 @@ class Figures:
 
     Attributes:
         mean: of the scores; a question that was not answered counts 0.
-        percent: the mean in percent of what the question is worth; None where it is worth nothing.
+        percent: the mean in percent of what the question is worth; None if it is worth nothing.
         spread: the standard deviation of the scores.
         discrimination: how well it separates strong from weak students, from -1 to 1; see `discrimination`.
         remarks: sentences about unusual figures.
@@ -97,7 +97,7 @@ class QuestionSummary:
         answered: how many answered it.
         checks: as the newest result has them.
         mistakes: of those who answered it, the most frequent first.
-        figures: None where no submission was graded.
+        figures: None if no submission was graded.
     """
 
     id: str

@@ -141,7 +141,7 @@ class ResultsStore:
         self.write(self.path / "run.json", json.dumps({"schema": RUN_SCHEMA, **asdict(run)}, indent=1) + "\n")
 
     def result(self, student: str, name: str) -> Result | None:
-        """A submission's stored result; None where there is none, or none that can be read."""
+        """A submission's stored result; None if there is none, or none that can be read."""
         try:
             return _read_result(self._place("submissions", student, name))
         except (OSError, ValueError, RecursionError):
@@ -199,7 +199,7 @@ class ResultsStore:
             (self.path / "feedback" / student).rmdir()
 
     def head(self, student: str, name: str) -> Head | None:
-        """The head of a submission's stored evidence; None where there is none that can be read."""
+        """The head of a submission's stored evidence; None if there is none that can be read."""
         return _read_head(self._place("evidence", student, name))
 
     def evidence(self, student: str, name: str) -> tuple[Head, Evidence] | None:
@@ -266,7 +266,7 @@ def _evidence_text(head: Head, evidence: Evidence) -> str:
 
 
 def _read_head(path: Path) -> Head | None:
-    """The head of the evidence in a file; None where there is none that can be read."""
+    """The head of the evidence in a file; None if there is none that can be read."""
     try:
         with path.open(encoding="utf-8") as file:
             return _head_of(file.readline().rstrip().removesuffix(","))
@@ -279,7 +279,7 @@ def _head_of(line: str) -> Head:
 
 
 def _read_evidence(path: Path) -> tuple[Head, Evidence] | None:
-    """The evidence in a file, with its head; None where there is none, or none that can be read."""
+    """The evidence in a file, with its head; None if there is none, or none that can be read."""
     try:
         head, _, rest = path.read_text(encoding="utf-8").partition(f",{_EVIDENCE}")
         return _head_of(head), Evidence.from_json(rest.removesuffix("}\n"))
@@ -383,7 +383,7 @@ def read_results(results: Path) -> list[Result]:
 
 
 def _read_result(path: Path) -> Result:
-    """The result in a file; OSError, RecursionError and ValueError where there is none.
+    """The result in a file; OSError, RecursionError and ValueError if there is none.
 
     Raises:
         GraderError: another version of the grader wrote it.

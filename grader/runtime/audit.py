@@ -175,7 +175,7 @@ def expect(code: CodeType) -> None:
 
 
 def frame_that_asks(name: str, above: int = 1) -> FrameType | None:
-    """The frame in which a function of this name was called; None where it is ours.
+    """The frame in which a function of this name was called; None if it is ours.
 
     A callable of C that runs in the frame of other code is noticed.
 
@@ -319,7 +319,7 @@ def _names(frame: FrameType, event: str, arguments: tuple[Any, ...]) -> bool:
 def _author(
     frame: FrameType | None, *, on_behalf: bool, is_hidden: bool = False, is_followed: bool = False
 ) -> str | None:
-    """The file of the notebook's code that did it, or let a library do it; None where none did.
+    """The file of the notebook's code that did it, or let a library do it; None if none did.
 
     Args:
         frame: the code that runs.

@@ -70,7 +70,7 @@ class Walk:
         return any(index is None for after in self.after for index in after)
 
     def _meet(self, node: Any) -> int | None:
-        """The index of a node, perhaps a new index; None where there are too many."""
+        """The index of a node, perhaps a new index; None if there are too many."""
         index = self.indices.get(identity(node))
         if index is None and len(self.nodes) < self._most:
             index = self.indices[identity(node)] = len(self.nodes)

@@ -195,7 +195,7 @@ def _names_in(code: types.CodeType) -> _Names:
 
 
 def _definitions_of(value: Any, sources: Sources) -> list[ast.stmt | None]:
-    """The top-level definition of a function, or of each method of a class; None where it is in no cell."""
+    """The top-level definition of a function, or of each method of a class; None if it is in no cell."""
     is_class = issubclass(type(value), type)
     candidates = _class_dict(value).values() if is_class else [value]
     functions = [c.__func__ if type(c) in (staticmethod, classmethod) else c for c in candidates]

@@ -194,7 +194,7 @@ def _elements(tensor: Any) -> bytes | None:
 
 
 def _in_plain_numbers(tensor: Any) -> Any:
-    """The same elements in a dtype that travels as it is; None where there is none."""
+    """The same elements in a dtype that travels as it is; None if there is none."""
     if _is_complex(tensor):
         tensor = _view_as_real(_resolve_conj(tensor))
     dtype = _dtype(tensor)

@@ -168,7 +168,7 @@ class NotebookRun:
         return Evidence(*found, starved=self._starved, size=self._size, defined_in=self.defined_in)
 
     def _loads(self, worker: WorkerProcess) -> bool:
-        """Run the cells, and survey what they defined; False where another worker has to."""
+        """Run the cells, and survey what they defined; False if another worker has to."""
         try:
             self.ask(
                 worker, "assignment", self._assignment(), self._limits.cell, partial(parse_exactly, None)

@@ -44,7 +44,7 @@ class Wire:
         self._reading = _poll((answer, select.POLLIN), (output, select.POLLIN))
 
     def ask(self, operation: str, arguments: Any, seconds: float) -> str:
-        """Send a request and wait for the JSON of its answer; WireError where none comes as agreed."""
+        """Send a request and wait for the JSON of its answer; WireError if none comes as agreed."""
         deadline = time.monotonic() + seconds
         for _, events in self._unasked.poll(0):
             raise WireError("forged" if events & select.POLLIN else "closed")

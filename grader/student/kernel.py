@@ -62,7 +62,7 @@ class CellRun:
         return replace(failure, line=number, code=code) if failure.code in {"", code} else failure
 
     def first_line_of_its_own(self, starter: str) -> str:
-        """The first line that is not in the starter code; empty where there is none."""
+        """The first line that is not in the starter code; empty if there is none."""
         known = {line.strip() for line in starter.splitlines()}
         lines = (line.strip() for line in self.source.splitlines())
         return next((line for line in lines if line not in known and not line.startswith(("#", "%"))), "")

@@ -51,7 +51,7 @@ def main() -> None:
         os._exit(1)
     faulthandler.cancel_dump_traceback_later()  # it may be long until somebody asks
     write({"ready": True})
-    line = request.readline()  # empty where the command that started this is gone
+    line = request.readline()  # empty if the command that started this is gone
     lifeline = threading.Thread(target=_end_with, args=(request,), daemon=True)
     lifeline.start()
     if line:

@@ -140,7 +140,7 @@ def _note_repositories(
     read_at: Mapping[str, datetime],
     named: Collection[str],
 ) -> None:
-    """Note whose the repositories are: of those who have notebooks in them, else by their names.
+    """Record the owners of repositories, by the notebooks in them, otherwise by the repositories' names.
 
     Args:
         read_at: when each was read.

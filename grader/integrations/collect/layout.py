@@ -100,13 +100,13 @@ def student_folders(
 
 
 def folder_of(student: Student, record: Record, roster: Roster) -> str:
-    """The folder of a student without a notebook: the one that is known, else called as the student."""
+    """The folder of a student without a notebook: the known one, otherwise named like the student."""
     folder, person = _known(student, record, roster)
     return folder or (person.student if person else _spelt(student.name, record))
 
 
 def _known(student: Student, record: Record, roster: Roster) -> tuple[str | None, Person | None]:
-    """The folder that the student has already, and the student on the roster; None where it is not clear.
+    """The folder that the student has already, and the student on the roster; None if it is not clear.
 
     Moodle's numbers differ between assignments: a number with another name is somebody else's. A
     login keeps its folder when a name on the roster is corrected, and when another account is exchanged for
@@ -354,7 +354,7 @@ def _require_free(path: Path, folder: Path) -> None:
 
 
 def _not_taken(new: Entry, before: Entry | None, there: str | None, *, is_night: bool) -> str | None:
-    """Why a version is not taken, as the end of a sentence; None where it is.
+    """Why a version is not taken, as the end of a sentence; None if it is.
 
     Args:
         before: the file that it replaces.

@@ -120,8 +120,8 @@ class Named:
         student: as the system calls them.
         id: the system's own number of the student.
         logins: other ids of the student.
-        file: as the student called the file; empty where the name is a folder's.
-        when: of the submission; None where the name says nothing of it.
+        file: as the student called the file; empty if the name is a folder's.
+        when: of the submission; None if the name says nothing of it.
         order: grows with each submission, where the name has no time.
         attempt: the same for files of one name, which decides among those.
         is_late: whether the system marks it as late.

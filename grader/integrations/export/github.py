@@ -51,7 +51,7 @@ class QuestionScore:
     """A question's points, status and message.
 
     Attributes:
-        checks: the scores of these add up to its own; empty where it was not checked.
+        checks: the scores of these add up to its own; empty if it was not checked.
     """
 
     id: str  # `q1`, or `q1_01_leaves` where questions of several notebooks are listed
