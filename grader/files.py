@@ -1,4 +1,4 @@
-"""Files that are complete or not there, and a lock that the kernel takes back when its holder dies."""
+"""Atomic writes of files, and a lock that the kernel releases when its holder dies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSV files that people made or exported, of whatever delimiter."""
+"""CSV files that people made or exported, with any delimiter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One case of a contract: what a student's function did in it, and what the reference did.
+"""One case of a contract: the observations of a student's function and of the reference.
 
 A check is a pytest function of one case. Its fixture has the contract's name, and pytest runs the check in
 every case: the typical case first, then each variation alone, then cases of several variations.

@@ -1,4 +1,4 @@
-"""A contract: what may come in, said once; its cases, what travels to the worker, and what a check reads.
+"""A contract: the declared inputs, their cases, the source that is sent, and the observations for checks.
 
 The cases are the typical one, each variation by itself, and a covering array in which every two levels meet
 (D. R. Kuhn, R. N. Kacker, Y. Lei: Practical Combinatorial Testing, NIST SP 800-142, 2010). Which cases there

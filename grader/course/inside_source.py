@@ -1,4 +1,4 @@
-"""Source code that is sent to the worker, and the rule of what it may name.
+"""Source code that is sent to the worker, and the names that it may use.
 
 An ``@inside`` function runs beside a student's code, so nothing of the outside may leak into it. Each name it
 uses must be its own, a word of ``grader.inside``, another ``@inside`` definition or a harmless builtin. The

@@ -1,4 +1,4 @@
-"""An author's ``@inside`` function in one case: its levels put in, the branches of other levels left out."""
+"""An author's ``@inside`` function in one case: levels are inserted, branches of other levels removed."""
 
 from __future__ import annotations
 

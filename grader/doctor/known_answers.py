@@ -1,4 +1,4 @@
-"""Known answers, and edits that are known to be equal: a file of answers, read as text.
+"""Known answers and equivalent edits, read from the text of a file of answers.
 
 It is never imported, because it uses torch. An answer is a marked function or class, or an edit of another
 answer; what bears no mark is part of every answer's notebook.

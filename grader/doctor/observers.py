@@ -1,4 +1,4 @@
-"""Observes known answers, several at a time, each in a worker of its own as a student's notebook is."""
+"""Observes known answers, several at a time, each in its own worker like a student's notebook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The places of a definition that an edit may change, and which edits change nothing, as the text shows.
+"""The places of a definition that an edit may change, and edits that obviously change nothing.
 
 Where only the task shows that nothing changes, an author writes `equal`.
 """

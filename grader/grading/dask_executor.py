@@ -1,4 +1,4 @@
-"""Notebooks observed by the workers of a Dask scheduler, for a grader that judges and writes here.
+"""Observes notebooks on the workers of a Dask scheduler; judging and writing stay on this machine.
 
 Dask's own processes are ours. They unpickle everything that they send each other, so Dask is no trust
 boundary: student code runs only in the processes of each worker's zygote, which have no sockets. Its answers

@@ -1,4 +1,4 @@
-"""Executors observe notebooks: what all of them do, that of this machine, and what both depend on."""
+"""Executors observe notebooks: their interface, the local one, and the fingerprint of the environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judges evidence by the hidden checks: pytest collects them, and each is called over what was observed."""
+"""Judges evidence with the hidden checks: pytest collects them, and each is called with the observations."""
 
 from __future__ import annotations
 

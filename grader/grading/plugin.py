@@ -1,4 +1,4 @@
-"""The pytest plugin that gives checks what was seen and expected.
+"""The pytest plugin that gives checks the observed and the expected outcomes.
 
 ``pytest tests/hidden/test_01_leaves.py --submission some.ipynb`` judges that notebook, and without
 ``--submission`` the reference. ``grade`` calls the same checks over what it observed of a class (`judge.py`).

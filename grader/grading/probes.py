@@ -1,4 +1,4 @@
-"""Probes: which observations make a check fail in a case, and the expression that shows each."""
+"""Probes: the observations that make a check fail in a case, and an expression for each."""
 
 from __future__ import annotations
 

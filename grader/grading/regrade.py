@@ -1,4 +1,4 @@
-"""A stored result, judged again by what was observed then; no student's code runs."""
+"""Judges a stored result again from its stored evidence; no student's code runs."""
 
 from __future__ import annotations
 

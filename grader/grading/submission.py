@@ -1,4 +1,4 @@
-"""Which notebooks were submitted, by whom and for which assignment, and which of them count.
+"""Finds the submitted notebooks, their students and assignments, and the versions that count.
 
 Students named the folders and files: a name may be anything that a file system permits.
 """

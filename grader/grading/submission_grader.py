@@ -1,4 +1,4 @@
-"""Judges submissions, one after the other, and writes what comes of each: evidence, result and feedback."""
+"""Judges submissions, one after the other, and writes evidence, result and feedback of each."""
 
 from __future__ import annotations
 

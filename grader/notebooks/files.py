@@ -1,4 +1,4 @@
-"""The files of notebooks: which lie below a folder, and what is in one, read without following a link."""
+"""Finds notebooks below a folder, and reads them without following links."""
 
 import hashlib
 import os

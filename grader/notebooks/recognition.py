@@ -1,4 +1,4 @@
-"""Which assignment a notebook answers, how certain that is, and whether it holds an answer at all.
+"""Recognizes the assignment of a notebook, how certain that is, and whether it contains an answer.
 
 Nothing is run, and nothing is parsed as Python: a student's text decides how long that would take.
 """

@@ -1,4 +1,4 @@
-"""``adjustments.csv``: points that a person gives or takes, and who is excused, whatever run it is."""
+"""``adjustments.csv``: points that a person adds or subtracts, and excused students, for all runs."""
 
 from __future__ import annotations
 

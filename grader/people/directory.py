@@ -1,4 +1,4 @@
-"""The one lookup of who is who, for ``collect``, ``grade``, ``explain`` and every export.
+"""The only lookup of people, for ``collect``, ``grade``, ``explain`` and every export.
 
 A directory is made of the roster, or of the rows of a teacher's gradebook. It finds nobody, one person, or
 several; it never guesses. In this order decide:

@@ -1,4 +1,4 @@
-"""``collected.csv``, the record of what ``collect`` laid out: whose it is, where from, and when submitted.
+"""``collected.csv``, the record of collected notebooks: student, source, and time of submission.
 
 The file's own time changes with each copy of a folder; the record keeps when a notebook was submitted. A row
 whose notebook ends with a slash is about a repository: whose it is, and when it was read.

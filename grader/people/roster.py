@@ -1,4 +1,4 @@
-"""``roster.csv``: the people of a class, by all the names and ids under which systems know them."""
+"""``roster.csv``: the people of a class, with their names and ids in all systems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``seen.csv``: what each collecting of clones saw, by repository, whatever its student is called.
+"""``seen.csv``: the commits that each run of ``collect`` saw in clones, by repository.
 
 A commit has the time that the student's computer gives it, and a push leaves no time in a clone. So the time
 of a version is what its commit claims, if no earlier reading of the repository contradicts that; else it is

@@ -1,4 +1,4 @@
-"""A student's own code as feedback shows it: the cell of a function that failed, and the lines spoken of."""
+"""A student's own code in feedback: the cell of a failed function, and the lines that diagnoses name."""
 
 from __future__ import annotations
 

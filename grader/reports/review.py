@@ -1,4 +1,4 @@
-"""Which submissions a person has to look at, and why."""
+"""The submissions that a person must look at, and why."""
 
 from __future__ import annotations
 

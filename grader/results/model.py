@@ -1,4 +1,4 @@
-"""A result: what a submission earned, check by check, and what it was graded with.
+"""A result: the points of a submission, check by check, and the provenance of the grading.
 
 From judging to JSON and back (`store.py`) there is this one form; reading keeps to these types.
 """

@@ -1,4 +1,4 @@
-"""The folder of a run's results; every file in it is complete or not there.
+"""The folder of a run's results; every file in it is either complete or missing.
 
 A run takes a file that it cannot read for one that is missing, and makes it again. What goes to other systems
 is read strictly by `read_results`: a file that is no result is refused, and not left out.

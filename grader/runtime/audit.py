@@ -1,4 +1,4 @@
-"""Notices what only cheating needs, however it is spelt, and reports it before it can be taken back.
+"""Notices actions that only cheating needs, and reports each before it can be undone.
 
 Python raises audit events for it (PEP 578). Libraries ask for frames too, and some hand them on
 (``traceback.walk_stack``, ``bdb``, ``torch._jit_internal``). So frames, tracing, the collector's objects and

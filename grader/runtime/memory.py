@@ -1,4 +1,4 @@
-"""How many bytes the process holds: whatever form keeps them, the allocator has handed them out."""
+"""The bytes that the process holds, as counted by the allocator."""
 
 from __future__ import annotations
 

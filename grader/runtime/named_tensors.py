@@ -1,4 +1,4 @@
-"""The tensors that named values stand for, each with a name as its author would write it.
+"""The tensors in named values, each with a name as its author would write it.
 
 A module stands for its parameters (``cell.weight_hh``), a list or a tuple for its items (``state[0]``), and a
 dict for its values (``batch.x``); they may hold each other. All are read past their own methods.

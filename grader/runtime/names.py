@@ -1,4 +1,4 @@
-"""A notebook's names: which cells gave them their values, and which of them are answers.
+"""A notebook's names: the cells that gave them their values, and the names that are answers.
 
 Demonstrations use variables such as ``step``, ``loss`` or ``state``, and so do students. So an answer sees
 the names as they were when its ``grader.check`` cell ran, and changes that students' cells made below it. It

@@ -1,4 +1,4 @@
-"""Reads in the source of a student's function why it returned None in every case of a contract."""
+"""Finds in the source of a student's function why it returned None in every case of a contract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records what a call may change in the things it was given.
+"""Records everything that a call may change in its arguments.
 
 A record is a dict from a path (``model.head.weight``, ``batches[0][1]``) to what was seen there, read past
 whatever a class of the student's defines. Only what differs leaves the worker: a model has many parts, and

@@ -1,4 +1,4 @@
-"""Reads tensors, modules and optimizers through what torch offered before any student's code ran.
+"""Reads tensors, modules and optimizers with functions captured before any student's code ran.
 
 A student's class can override ``parameters``, ``__getattr__`` or ``state``, and replace ``_parameters`` by
 its own kind of dictionary. So attributes are taken from where Python keeps them, and dictionaries and lists

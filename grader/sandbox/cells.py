@@ -1,4 +1,4 @@
-"""Runs a notebook's cells, and again in another worker where something goes wrong.
+"""Runs a notebook's cells, and runs them again in another worker if a worker fails.
 
 A cell that kills its worker is left out and the rest run again, at most twice; the third such cell ends the
 notebook. Cells may take three quarters of a notebook's time.

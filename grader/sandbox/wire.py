@@ -1,4 +1,4 @@
-"""The trusted end of the pipes to a worker: nothing that comes is believed.
+"""The trusted end of the pipes to a worker, which treats all answers as untrusted.
 
 A request and its answer are four bytes of length, then JSON. The length is capped before anything is read, an
 answer begins with the id of its request, and every wait has a deadline. ``decoding.py`` caps items and depth

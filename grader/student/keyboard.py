@@ -1,4 +1,4 @@
-"""The keys of a terminal as they are pressed, one by one and without Enter.
+"""Reads single keys from a terminal, without Enter.
 
 What reads them is imported when it is needed, because each system has its own.
 """

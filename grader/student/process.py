@@ -1,4 +1,4 @@
-"""The process that runs a student's notebook: starts it, reads its events, ends it; and a pool of these."""
+"""Starts the process that runs a student's notebook, reads its events and ends it; and a pool of these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process that runs a student's notebook on their machine, and writes what happens, line by line.
+"""The process that runs a student's notebook on their machine, and writes its events, line by line.
 
 It answers one request, a line of JSON on standard input: ``{"demonstrations": [source, ...],
 "cells": [[number, source], ...], "seconds": s, "in_full": bool,

@@ -1,4 +1,4 @@
-"""The folder of submissions, and its record; each collecting adds to it.
+"""The folder of submissions and its record, to which each run of ``collect`` adds.
 
 `collected.csv` says what was collected, of which student, from where and when. A student whom a system knows
 by an id keeps the folder of that id; others are known by their names. A newer version replaces a notebook

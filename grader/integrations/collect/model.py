@@ -1,4 +1,4 @@
-"""The records of collecting: a student, a notebook, what a system is and what it says of a source."""
+"""The types of ``collect``: a student, a notebook, a system, and a system's information about a source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Canvas's gradebook, which takes its own file back: a column is filled for each assignment."""
+"""Canvas's gradebook: its exported file, with a column filled for each assignment, to be imported again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The feedback of students, back to where their notebooks were collected: clones, Canvas and Moodle."""
+"""Returns feedback to the sources of the notebooks: clones, Canvas and Moodle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Takes access away from a worker: Landlock leaves it a few readable files, its user no rights.
+"""Removes a worker's access: Landlock allows reading a few files, and its user has no rights.
 
 A worker of root's becomes a user of its own (uid 0x70000000 + pid, where the system has so many): the kernel
 counts threads by user, and if all had the same user a notebook's threads could starve the others. Where

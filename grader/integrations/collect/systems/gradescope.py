@@ -1,4 +1,4 @@
-"""Gradescope: an export of folders, and a file that says whose they are and when they were submitted."""
+"""Gradescope: an export of folders, and a file with their owners and times of submission."""
 
 from __future__ import annotations
 
