@@ -1,4 +1,4 @@
-"""Assertions about one case of a contract; the reference shows what is right.
+"""Assertions about one case of a contract; the reference defines the right outcome.
 
 Each assertion fails with the first difference from the reference. A check passes its messages as arguments;
 without one, students read a general sentence. `assert_same_values` and `assert_same_gradients` also fail if
@@ -195,7 +195,7 @@ def _require(findings: Iterator[Finding]) -> None:
 def _returned(
     case: Case, messages: _Messages, seen: Observation, expected: Observation, *, exact_types: bool
 ) -> Iterator[Finding]:
-    """Errors, the result, what must change, and what networks did."""
+    """Errors, the result, required changes, and events of networks."""
     yield from _raised(seen, expected)
     if expected.raised is not None:
         return
@@ -363,7 +363,7 @@ def _part_of(entry: Mapping[str, Any] | None, part: str) -> Any:
 def _recorded(
     messages: _Messages, name: str, seen: Mapping[str, Any], expected: Mapping[str, Any]
 ) -> Iterator[Finding]:
-    """Wrong counts of what all networks did, or what one of them did (``model.calls``)."""
+    """Wrong counts of events of all networks, or of one of them (``model.calls``)."""
     whose, _, amount = name.rpartition(".")
     counted, _, more = amount.partition("+")
     for event in ("calls", "copies") if counted == "calls" else (counted,):

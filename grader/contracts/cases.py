@@ -37,7 +37,7 @@ class NotApplicable(Skipped):
 
 
 class _NotRecorded:
-    """Stands for what the worker does not record in a case."""
+    """Stands for a field that the worker does not record in a case."""
 
     def __repr__(self) -> str:
         return "not recorded"
@@ -160,7 +160,7 @@ class Observation:
 
     @classmethod
     def of(cls, record: Mapping[str, Any], **defaults: Any) -> Observation:
-        """An observation from the worker's record; what has no field is left out."""
+        """An observation from the worker's record; entries without a field are left out."""
         return cls(**defaults | {name: record[name] for name in _FIELDS if name in record})
 
     @cached_property
@@ -216,7 +216,7 @@ class Case:
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether a part of what the function did is not recorded, because it is too much."""
+        """Whether a part of the observation is not recorded, because it is too large."""
         return is_cut_off(self._record)
 
     @cached_property

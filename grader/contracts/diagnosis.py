@@ -147,7 +147,7 @@ UNCONFIRMED = "UnconfirmedError"
 
 
 def diagnose(error: Raised) -> str:
-    """One sentence on what an error means, with its class, its place and the start of its own text."""
+    """One sentence on the meaning of an error, with its class, its place and the start of its own text."""
     if "MemoryError" in error.types:
         return "your code used up the memory a notebook may have; does something grow without end?"
     needs_gpu = _needs_gpu(error)

@@ -133,7 +133,7 @@ class Cases:
 
 @dataclass(frozen=True)
 class Call:
-    """How a contract calls the function, and what it records.
+    """The call of the function in a contract, and its further observations.
 
     Attributes:
         given: the arguments of the call in order; by default, all of them.

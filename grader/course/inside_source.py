@@ -137,7 +137,7 @@ class InsideSource:
 
 
 def _travelling(definition: Any) -> tuple[Definition, str]:
-    """The syntax of a definition, without decorators, and its text; CourseError for what cannot travel."""
+    """The syntax of a definition, without decorators, and its text; CourseError if it cannot be sent."""
     lines, first = inspect.getsourcelines(definition)
     source = textwrap.dedent("".join(lines))
     tree = ast.parse(source).body[0]

@@ -119,7 +119,7 @@ def why_none(function):
 
 @dataclass(frozen=True)
 class PublicTest:
-    """A test function: what must hold, in a sentence, and its messages, values left out."""
+    """A test function: its requirement in a sentence, and its messages without values."""
 
     title: str
     messages: tuple[str, ...]

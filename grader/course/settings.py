@@ -63,7 +63,7 @@ class Feedback:
 
 @dataclass(frozen=True)
 class Deadline:
-    """When an assignment is due, and what it costs to be late.
+    """The deadline of an assignment, and the penalty for late work.
 
     Attributes:
         due: with its time zone.

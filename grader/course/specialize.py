@@ -150,7 +150,7 @@ class _Case(ast.NodeTransformer):
         return statements
 
     def visit(self, node: ast.AST) -> Any:
-        """A node with the case put into it; None for what only the worker needs."""
+        """A node with the case's levels inserted; None for code that only the worker needs."""
         made = super().visit(node)
         if isinstance(made, ast.FunctionDef | ast.ClassDef | ast.If | ast.For | ast.With) and not made.body:
             made.body = [ast.Pass()]

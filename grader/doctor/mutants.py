@@ -63,7 +63,7 @@ class Mutant:
     cut: Span | None = None
 
     def is_implied_by(self, other: Mutant) -> bool:
-        """Whether it only cuts a part of what another mutant of the same reference cuts."""
+        """Whether another mutant of the same reference cuts the same part, and more."""
         if self.cut is None or other.cut is None:
             return False
         within = other.cut[0] <= self.cut[0] and self.cut[1] <= other.cut[1]

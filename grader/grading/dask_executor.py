@@ -211,7 +211,7 @@ class _Client(Client):
 
 
 def _connect(address: str) -> Client:
-    """Connect without output of Dask's: what matters becomes an error of ours."""
+    """Connect without Dask's output: problems become our errors."""
     looks = _ADDRESS.fullmatch(address)
     if not looks or int(looks[1]) >= 1 << 16:
         raise GraderError(

@@ -73,7 +73,7 @@ class Executor(ABC):
         """Observe a notebook as `grader.sandbox.observer.observe` does; GraderError if there is no worker."""
 
     def cancel(self) -> None:
-        """Give up what is under way; callers that wait for evidence get an error."""
+        """Cancel running observations; callers that wait for evidence get an error."""
         self.__exit__()
 
 
@@ -106,7 +106,7 @@ class LocalExecutor(Executor):
 
 
 def environment_fingerprint() -> list[str]:
-    """The inside's own code, Python, and every package of this machine: what evidence depends on.
+    """The parts of this machine that evidence depends on: the worker's code, Python, and every package.
 
     Packages are known by the names of their folders; to read what is in them takes a hundred times as long.
     """

@@ -127,7 +127,7 @@ def failures(
 
 
 def failed_cases(rubric: Rubric, contracted: ContractObservation) -> dict[int, BaseException]:
-    """The cases that some check of a contract fails, by number, with what the first such check raised.
+    """The cases that some check of a contract fails, by number, with the error of the first such check.
 
     Raises:
         CourseError: a check cannot be judged on the reference.

@@ -24,7 +24,7 @@ from grader.version import __version__
 
 @dataclass(frozen=True)
 class Regrade:
-    """A stored result, and what judging it now gives; None stands for what is not known.
+    """A stored result and the outcome of judging it now; None stands for unknown parts.
 
     Attributes:
         results: the folder of the stored result.

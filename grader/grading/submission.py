@@ -273,7 +273,7 @@ def _read(
     starter_code: Mapping[str, Collection[str]],
     record: Record,
 ) -> Version:
-    """Read what was found; a notebook of no known assignment gets a name of its own."""
+    """Read the found notebooks; one of no known assignment gets its own name."""
     sha256, notebook, error, preload = None, None, item.problem, frozenset[str]()
     if not item.problem:
         try:

@@ -117,7 +117,7 @@ def is_environment(names: Collection[str]) -> bool:
 
 
 def copy_in_environment(folder: str, *, is_students: bool) -> str | None:
-    """Why what is in a folder of a virtual environment is a copy made by a tool; None if it is not.
+    """Why files in a folder of a virtual environment are copies made by a tool; None if they are not.
 
     Args:
         folder: its name; empty for the environment itself.

@@ -148,7 +148,7 @@ def _hash_of(texts: Iterable[str]) -> str:
 
 
 def _spelling(name: str) -> str:
-    """A name without what people and learning platforms change when they pass a file on."""
+    """A name without the changes that people and learning platforms make when they pass a file on."""
     return re.sub(r"[ _-]+", "_", name.casefold())
 
 

@@ -51,7 +51,7 @@ class Person:
 
 
 class Directory:
-    """People, found by whatever a system calls them."""
+    """People, found by their names and ids in any system."""
 
     def __init__(self, people: Iterable[Person]) -> None:
         self.people = tuple(people)
@@ -113,7 +113,7 @@ class Directory:
         return [*{id(other): other for other in (*found, *numbered)}.values()]
 
     def called(self, name: str) -> list[Person]:
-        """Everybody of a name; those who are spelled exactly so come alone."""
+        """All people of a name; only those with exactly this spelling if there are any."""
         keys = name_keys(name)
         found = [*{id(person): person for key in keys for person in self._names.get(key, ())}.values()]
         spelled = {folded(name), folded(file_name(name))}
@@ -121,7 +121,7 @@ class Directory:
         return exact or found
 
     def members(self, name: str) -> list[Person]:
-        """The members of the group of that name, whatever its case and gaps; none where no group has it."""
+        """The members of the group of that name, whatever its case and gaps; none if no group has it."""
         found = {id(person): person for key in name_keys(name) for person in self._groups.get(key, ())}
         return [*found.values()] if len({folded(person.group) for person in found.values()}) == 1 else []
 

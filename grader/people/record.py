@@ -181,11 +181,11 @@ class Record:
         return self._folder_of_id.get((system, recorded(student_id))) if student_id else None
 
     def ids(self, folder: str, system: str) -> dict[str, set[str]]:
-        """By which ids a system knows whose folder it is, and the notebooks that came with each."""
+        """The ids of a folder's student in a system, and the notebooks that came with each."""
         return self._notebooks.get(folder, {}).get(system, {})
 
     def ids_of(self, folder: str) -> dict[str, str]:
-        """By system, the id by which it knows whose folder it is, where that is a single one."""
+        """By system, the id of a folder's student, if there is only one."""
         known = self._notebooks.get(folder, {})
         return {system: next(iter(ids)) for system, ids in known.items() if len(ids) == 1}
 
@@ -194,7 +194,7 @@ class Record:
         return self._entries.get((recorded(folder), recorded(notebook)))
 
     def remember(self, entry: Entry) -> None:
-        """Note what lies there now."""
+        """Record the present files."""
         self._entries[entry.key] = replace(entry, student=entry.key[0], notebook=entry.key[1])
 
     def repositories_of(self, folder: str) -> set[str]:
@@ -234,7 +234,7 @@ class Record:
     def note_repository(
         self, name: str, folder: str, login: str, at: datetime | None, *, is_students: bool
     ) -> None:
-        """Note whose repository it is and, with a time, that it was read then.
+        """Record the owner of a repository and, if there is a time, when it was read.
 
         Args:
             login: the part of its name that is not the assignment's.
@@ -252,7 +252,7 @@ class Record:
         unread: Collection[str],
         at: datetime,
     ) -> None:
-        """Mark what came from repositories before and is not there any more.
+        """Mark notebooks that came from repositories and are not there any more.
 
         Args:
             found: folders and names of the notebooks that are there.

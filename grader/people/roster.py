@@ -176,7 +176,7 @@ def _full_name(known: Mapping[str, str]) -> str:
 
 
 def _kinds(headings: Sequence[str]) -> dict[str, int]:
-    """The columns by what they hold.
+    """The columns by their content.
 
     The heading ``id`` is Canvas's number where a column names students, else the students' name.
     """
@@ -196,7 +196,7 @@ def _plain_heading(cell: str) -> str:
 
 
 def _columns(sheet: Sheet) -> dict[str, int]:
-    """The columns by what they hold; empty if each row is a student's name, and there are no headings.
+    """The columns by their content; empty if each row is a student's name, and there are no headings.
 
     Raises:
         GraderError: there is no row, or the first has no heading that names students, or a mistyped one.

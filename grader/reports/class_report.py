@@ -97,7 +97,7 @@ def _percent_cell(student: Student) -> str:
 
 
 def _value_of(place: int) -> Callable[[Student], float]:
-    """The points for an assignment; below them what is missing, and last what is excused."""
+    """The points for an assignment; missing submissions sort below them, excused ones last."""
 
     def value(student: Student) -> float:
         entry = student.entries[place]

@@ -93,7 +93,7 @@ class Snippet:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check, how it ended, and what is said about that.
+    """A check, its outcome, and the text about it.
 
     Attributes:
         points: as text; empty if it has none.

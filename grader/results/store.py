@@ -81,7 +81,7 @@ class Run:
 
 
 class ResultsStore:
-    """``--out``: what was graded before, and where new results go; inside a ``with`` no other run may write.
+    """``--out``: earlier and new results; inside a ``with`` no other run may write.
 
     Args:
         path: the folder; it is made where it is missing.
@@ -137,7 +137,7 @@ class ResultsStore:
             ) from error
 
     def write_run(self, run: Run) -> None:
-        """Keep what the next run needs to go on from here."""
+        """Store the data that the next run needs to continue from here."""
         self.write(self.path / "run.json", json.dumps({"schema": RUN_SCHEMA, **asdict(run)}, indent=1) + "\n")
 
     def result(self, student: str, name: str) -> Result | None:
@@ -207,7 +207,7 @@ class ResultsStore:
         return _read_evidence(self._place("evidence", student, name))
 
     def write_evidence(self, student: str, name: str, head: Head, evidence: Evidence) -> None:
-        """Store what was observed, so that a changed assertion need not run student code again."""
+        """Store evidence, so that a changed assertion need not run student code again."""
         self.write(self._place("evidence", student, name), _evidence_text(head, evidence))
 
     def expected(self, kind: str, stem: str, seed: int) -> tuple[Head, Evidence] | None:
@@ -220,11 +220,11 @@ class ResultsStore:
         return _read_evidence(self._expected_path(kind, stem, seed))
 
     def write_expected(self, kind: str, stem: str, head: Head, evidence: Evidence) -> None:
-        """Store what was observed of such a notebook, beside what was observed on other inputs."""
+        """Store evidence of such a notebook, beside that with other inputs."""
         self.write(self._expected_path(kind, stem, head.seed), _evidence_text(head, evidence))
 
     def prune_expected(self) -> None:
-        """Remove what was observed of the course's notebooks on inputs that no stored observation has.
+        """Remove evidence of the course's notebooks whose inputs no stored submission has.
 
         Raises:
             BrokenRunError: a file cannot be removed.

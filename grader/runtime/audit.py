@@ -155,7 +155,7 @@ def begin_request(words: dict[str, Any]) -> None:
 
 
 def keep_libraries() -> None:
-    """In the zygote: keep what libraries hold that count as innocent."""
+    """In the zygote: record the content of innocent libraries."""
     for module in {*_COMPARED, *_ALWAYS}:
         kinds = [] if module is builtins else [v for v in vars(module).values() if isinstance(v, type)]
         own = [kind for kind in kinds if kind.__module__ == module.__name__]
@@ -195,13 +195,13 @@ def frame_that_asks(name: str, above: int = 1) -> FrameType | None:
 
 
 def notice_author(what: str) -> None:
-    """Report what the caller of our present function did, in the cell whose code is nearest."""
+    """Report an action of our function's caller, for the cell whose code is nearest."""
     frame = _frame_in(_running()).f_back
     notice(what, _author(frame and frame.f_back, on_behalf=True, is_hidden=True) or "")
 
 
 def notice(what: str, file: str) -> None:
-    """Report what was noticed in a cell, by the name of its file."""
+    """Report an event in a cell, by the name of its file."""
     cell = cell_of(file)
     cells = _noticed.setdefault(what, set())
     if cell not in cells and len(cells) < _MOST_CELLS:
@@ -228,7 +228,7 @@ WatchedModule.__name__ = WatchedModule.__qualname__ = ModuleType.__name__  # for
 
 
 def watch_modules(modules: Iterable[ModuleType]) -> None:
-    """In the zygote: report from now on which cells replace what these modules hold."""
+    """In the zygote: from now on, report cells that replace attributes of these modules."""
     for module in modules:
         module.__class__ = WatchedModule
 

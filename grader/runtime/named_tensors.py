@@ -87,7 +87,7 @@ class Given:
 
 
 def _items_of(value: Any) -> Iterator[tuple[str, Any]]:
-    """The items of a container, each with what its name ends in; of anything else none."""
+    """The items of a container, each with the end of its name; none for other objects."""
     kind = type(value)
     if issubclass(kind, list):
         yield from ((f"[{index}]", item) for index, item in enumerate(list.__iter__(value)))

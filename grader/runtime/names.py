@@ -53,7 +53,7 @@ class NameHistory:
         self._before: dict[str, int] = {}  # the identities of all values before the cell that runs
 
     def run(self, code: types.CodeType, text: str, run: Callable[[], None]) -> None:
-        """Run a cell, whose text is ``text_of(code)``, and follow what it does to names.
+        """Run a cell, whose text is ``text_of(code)``, and track the names that it changes.
 
         Code that runs meanwhile, below a magic, is part of the cell.
         """

@@ -79,7 +79,7 @@ class SideEffects:
 
 
 class _Recorder:
-    """Records what is on a path and all that can be reached from there, each object once."""
+    """Records the object on a path and all objects that it reaches, each object once."""
 
     def __init__(self, numbers: dict[int, tuple[int, Any]]) -> None:
         self._numbers, self._seen = numbers, set[int]()

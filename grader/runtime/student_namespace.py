@@ -50,7 +50,7 @@ def make_plain(value: Any) -> list[str]:
 
 
 def _restored_classes(kinds: list[tuple[Any, type]]) -> list[str]:
-    """Give values the classes again that they had; returns what was changed, for a flag."""
+    """Restore the classes of values; returns descriptions of the changes, for a flag."""
     exchanged = [(value, kind) for value, kind in kinds if type(value) is not kind]
     for value, kind in exchanged:
         _set_class(value, kind)
@@ -78,7 +78,7 @@ _ANSWERING = ("torch function modes", "torch dispatch modes", "frame evaluation"
 
 
 class CallWatch:
-    """Looks at each call of a student's code as it returns: undoes what it did to torch, makes tensors plain.
+    """Examines each call of student code when it returns: undoes its changes of torch, makes tensors plain.
 
     Attributes:
         patched: the parts of torch that calls replaced, for flags.
@@ -110,7 +110,7 @@ class CallWatch:
         return result
 
     def watched(self, name: str, function: Callable[..., Any]) -> Any:
-        """A student's function whose calls are looked at."""
+        """A student's function whose calls are examined."""
 
         def call(*args: Any, **kwargs: Any) -> Any:
             result = self.call(lambda: function(*args, **kwargs), (*args, *kwargs.values()))

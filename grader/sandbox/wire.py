@@ -29,7 +29,7 @@ class WireError(Exception):
 
 
 class Wire:
-    """A request pipe to a worker, an answer pipe from it, and the pipe of what it prints.
+    """A request pipe to a worker, an answer pipe from it, and the pipe of its output.
 
     It owns the three descriptors, and closes them.
     """
@@ -96,7 +96,7 @@ class Wire:
         return bytes(received)
 
     def _wait(self, poll: select.poll, descriptor: int, deadline: float) -> None:
-        """Wait until a pipe is ready, draining what the worker prints."""
+        """Wait until a pipe is ready, and drain the worker's output."""
         while True:
             left = deadline - time.monotonic()
             ready = dict(poll.poll(left * 1000)) if left > 0 else {}
@@ -109,7 +109,7 @@ class Wire:
                 return
 
     def _drain(self) -> bool:
-        """Read a piece of what was printed, and forget it; False at the end of the stream."""
+        """Read and discard a piece of the output; False at the end of the stream."""
         try:
             return bool(os.read(self._output, 1 << 16))
         except BlockingIOError:

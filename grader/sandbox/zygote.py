@@ -241,7 +241,7 @@ def _write(pipe: IO[bytes], text: bytes) -> None:
 
 
 def _require_linux() -> None:
-    """Only Linux has what forks, hands over and kills workers, with and without a sandbox."""
+    """Require Linux, with and without a sandbox, for its system calls to fork, pass and kill workers."""
     if sys.platform != "linux":
         system = {"darwin": "macOS", "win32": "Windows"}.get(sys.platform, sys.platform)
         raise SandboxError(

@@ -15,7 +15,7 @@ _MOST = 64  # bytes of one read: a person types fewer between two looks
 
 
 def open_keyboard() -> Callable[[], None] | None:
-    """Let keys be read one by one; gives what puts the terminal back, None if there is no terminal."""
+    """Let keys be read one by one; returns a function that restores the terminal, None if there is none."""
     if sys.stdin is None or not sys.stdin.isatty():
         return None
     if sys.platform == "win32":

@@ -369,7 +369,7 @@ def _defines_answer(cell: DocumentCell, check: PublicCheck | None) -> bool:
 
 
 def cell_name(number: int, source: str) -> str:
-    """A code cell by its number, which Jupyter does not show, and what it defines or begins with."""
+    """A code cell by its number, which Jupyter does not show, and its definition or first line."""
     defined = functions_and_classes(source)
     kind = "class" if defined and re.search(rf"(?m)^class\s+{re.escape(defined[0])}\b", source) else "def"
     lines = [line.strip() for line in source.splitlines()]

@@ -39,7 +39,7 @@ _NO_START = (
 
 
 class RunnerProcess:
-    """A fresh Python for one request, which imports torch at once; may show what the notebook prints."""
+    """A fresh Python for one request, which imports torch at once; may show the notebook's output."""
 
     def __init__(self, *, shows: bool = False) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="grader-check-"))

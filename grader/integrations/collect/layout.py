@@ -272,7 +272,7 @@ class Layout:
 def lay_out(
     targets: Sequence[Target], others: Mapping[str, str], ignored: Sequence[Skipped], layout: Layout
 ) -> Changes:
-    """Put notebooks where they belong, and note in the record what lies there; it is written at the end.
+    """Copy notebooks to their places, and add them to the record, which is written at the end.
 
     Args:
         others: by the folder of a student without a notebook, another file that was submitted: an empty file

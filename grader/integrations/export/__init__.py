@@ -183,7 +183,7 @@ class Format:
 
 
 def plain_text(text: str) -> str:
-    """Text without what moves a cursor or cannot be encoded."""
+    """Text without characters that move a cursor or cannot be encoded."""
     return utf8_text(without_controls(text))
 
 

@@ -136,7 +136,7 @@ def _write_scores(export: Export, path: Path) -> None:
 
 
 def _read(path: Path, shape: type[_Shape]) -> tuple[dict[str, Any], _Shape]:
-    """A file of a classroom: all of it, and what is read of it.
+    """A file of a classroom: its whole content, and the part that is read.
 
     Raises:
         GraderError: it is missing, or not what Classroom 50 writes.

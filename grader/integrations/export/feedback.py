@@ -65,7 +65,7 @@ def _write(export: Export) -> None:
 
 
 def _collected(export: Export) -> Iterator[tuple[Result, Entry | None]]:
-    """The results that are asked for, each with what is recorded of its notebook."""
+    """The requested results, each with the record of its notebook."""
     results, _ = read_current(export.folder)
     asked = (result for result in results if export.stem in {None, result.assignment})
     return ((result, export.collected(result)) for result in asked)

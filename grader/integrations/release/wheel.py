@@ -77,7 +77,7 @@ def build_wheel(root: Path, folder: Path, handout: Mapping[str, bytes] | None = 
 
 
 def _copy(root: Path, sources: Path) -> None:
-    """Copy what belongs into the wheel."""
+    """Copy the files for the wheel."""
     ignored = shutil.ignore_patterns("__pycache__", ".*")
     shutil.copytree(root / "grader", sources / "grader", ignore=ignored, copy_function=shutil.copyfile)
     shutil.copyfile(root / "pyproject.toml", sources / "pyproject.toml")

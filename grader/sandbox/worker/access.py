@@ -112,7 +112,7 @@ _READING = {1 << 2: "CAP_DAC_READ_SEARCH", 1 << 1: "CAP_DAC_OVERRIDE"}
 
 
 class Privileges:
-    """How to give up what the grader may and student code must not, prepared before the fork."""
+    """Gives up the grader's privileges that student code must not have; prepared before the fork."""
 
     def __init__(self, readable: Sequence[str], *, landlocked: bool) -> None:
         self._is_root = 0 in os.getresuid()

@@ -220,7 +220,7 @@ def _warmed_up(preload: list[str]) -> str:
 
 
 def _warm_up(torch: Any) -> None:
-    """Do once what most notebooks do.
+    """Run typical operations of notebooks once.
 
     Torch reads lazily what it could not read in the sandbox (``/proc/cpuinfo``, kernels), and makes tables
     which every worker would have to copy. Nothing parallel and no backward: after one, a child that nests
