@@ -1,4 +1,4 @@
-"""Files that are complete or not there, and a lock that the kernel takes back when its holder dies."""
+"""Atomic writes of files, and a lock that the kernel releases when its holder dies."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def atomic_path(path: Path, unfinished: Path | None = None) -> Iterator[Path]:
 
 
 def lock_file(path: Path) -> int | None:
-    """Lock a file until the returned descriptor is closed; None where the file system has no locks.
+    """Lock a file until the returned descriptor is closed; None if the file system has no locks.
 
     Raises:
         BlockingIOError: another process holds the lock.

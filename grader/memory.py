@@ -31,7 +31,7 @@ class Memory:
         self._used: dict[str, Any] = {}
 
     def recall(self, key: str) -> Any | None:
-        """The value of a fingerprint; None where there is none."""
+        """The value of a fingerprint; None if there is none."""
         if key in self._values:
             self._used[key] = self._values[key]
         return self._values.get(key)
@@ -61,7 +61,7 @@ def fingerprint(*parts: Any) -> str:
 
 
 def contents(paths: Iterable[Path]) -> list[str | None]:
-    """SHA-256 of each file; None where there is none."""
+    """SHA-256 of each file; None if there is none."""
     return [sha256(path.read_bytes()).hexdigest() if path.is_file() else None for path in paths]
 
 
@@ -71,7 +71,7 @@ def _program() -> list[str]:
 
 
 def _values_in(path: Path) -> dict[str, Any]:
-    """The file's content; nothing where it is missing or spoiled."""
+    """The file's content; nothing if it is missing or spoiled."""
     try:
         values = json.loads(path.read_bytes())
     except (OSError, ValueError):

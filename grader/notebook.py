@@ -217,7 +217,7 @@ class _Run(NamedTuple):
 
     Attributes:
         tests: each test with its failure, or None.
-        printed: what the function printed.
+        printed: the output of the function.
         graph: of the last call in the first failed test, or in the last test if none failed; None if nothing
             in it requires grad.
     """

@@ -1,4 +1,4 @@
-"""Points, how they are added up, and how the points of a question are divided among its checks."""
+"""Points: their sums, and their division among the checks of a question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSV files that people made or exported, of whatever delimiter."""
+"""CSV files that people made or exported, with any delimiter."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Sheet:
     has_bom: bool  # a byte order mark, by which Excel recognizes UTF-8
 
     def value(self, row: Sequence[str], column: int | None) -> str:
-        """A row's cell, stripped; empty where the row is shorter or there is no column."""
+        """A row's cell, stripped; empty if the row is shorter or there is no column."""
         return row[column].strip() if column is not None and column < len(row) else ""
 
     def number(self, text: str, columns: Sequence[int]) -> str:

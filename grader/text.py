@@ -1,4 +1,4 @@
-"""Text of students, made fit for JSON, a terminal, a page, a spreadsheet and a component of a path."""
+"""Makes students' text safe for JSON, terminals, pages, spreadsheets and components of paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that do nothing beside others: the list, and what refuses them.
+"""Options that have no effect beside others: their list, and the error that refuses them.
 
 An option that is silently ignored looks like one that works. So each combination in which an option has no
 effect is a usage error that names the option and what to do instead.
@@ -22,7 +22,7 @@ class NoEffect:
     Attributes:
         options: as they are written: ``--jobs``, or ``QUESTION`` for an argument.
         beside: the other parameter.
-        advice: what to do, as a sentence without its full stop.
+        advice: the next step, as a sentence without its full stop.
     """
 
     command: str

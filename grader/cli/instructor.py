@@ -159,7 +159,7 @@ def collect(source: Path, out: Path, prefixes: tuple[str, ...], unread: Path | N
 
 
 def _names_in(path: Path) -> list[str]:
-    """The names in a file, between blanks or on lines; GraderError where it cannot be read."""
+    """The names in a file, between blanks or on lines; GraderError if it cannot be read."""
     from grader.errors import GraderError
 
     try:

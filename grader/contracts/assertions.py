@@ -1,4 +1,4 @@
-"""Assertions about one case of a contract; the reference shows what is right.
+"""Assertions about one case of a contract; the reference defines the right outcome.
 
 Each assertion fails with the first difference from the reference. A check passes its messages as arguments;
 without one, students read a general sentence. `assert_same_values` and `assert_same_gradients` also fail if
@@ -146,7 +146,7 @@ def assert_same_gradients(  # noqa: PLR0913 - a message for each of the losses
 
     Args:
         case: the case.
-        of: what the loss is computed from, such as "the total".
+        of: the value that the loss is computed from, such as "the total".
         because: explanations of wrong gradients, as `assert_gradients` takes them.
         then: explanations, or the message about a missing error, for gradients that `Call.then` returned, by
             name. `because` applies to names without one.
@@ -199,7 +199,7 @@ def _require(findings: Iterator[Finding]) -> None:
 def _returned(
     case: Case, messages: _Messages, seen: Observation, expected: Observation, *, exact_types: bool
 ) -> Iterator[Finding]:
-    """Errors, the result, what must change, and what networks did."""
+    """Errors, the result, required changes, and events of networks."""
     yield from _raised(seen, expected)
     if expected.raised is not None:
         return
@@ -367,7 +367,7 @@ def _part_of(entry: Mapping[str, Any] | None, part: str) -> Any:
 def _recorded(
     messages: Mapping[str, str], name: str, seen: Mapping[str, Any], expected: Mapping[str, Any]
 ) -> Iterator[Finding]:
-    """Wrong counts of what all networks did, or what one of them did (``model.calls``)."""
+    """Wrong counts of events of all networks, or of one of them (``model.calls``)."""
     whose, _, amount = name.rpartition(".")
     counted, _, more = amount.partition("+")
     for event in ("calls", "copies") if counted == "calls" else (counted,):
@@ -589,7 +589,7 @@ def _assert_flags(seen: Any, expected: Any, rules: Rules, of: str) -> None:
 
 
 def _entry(thing: Any, key: Any) -> Any:
-    """An entry, or None where there is none."""
+    """An entry, or None if there is none."""
     try:
         return thing[key]
     except (KeyError, IndexError, TypeError):

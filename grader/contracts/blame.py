@@ -1,4 +1,4 @@
-"""How a check ends over the cases of a contract, and which case its message is about."""
+"""The outcome of a check over the cases of a contract, and the case that its message names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One case of a contract: what a student's function did in it, and what the reference did.
+"""One case of a contract: the observations of a student's function and of the reference.
 
 A check is a pytest function of one case. Its fixture has the contract's name, and pytest runs the check in
 every case: the typical case first, then each variation alone, then cases of several variations.
@@ -37,7 +37,7 @@ class NotApplicable(Skipped):
 
 
 class _NotRecorded:
-    """Stands for what the worker does not record in a case."""
+    """Stands for a field that the worker does not record in a case."""
 
     def __repr__(self) -> str:
         return "not recorded"
@@ -127,7 +127,7 @@ class Observation:
         pending: backward of losses that were computed before the call, by the name of their argument.
         arrives: whether a gradient reaches the caller's leaves unchanged.
         incoming: whether backward left its incoming gradient unchanged.
-        recorded: what networks, optimizers and warnings did during the call.
+        recorded: events of networks, optimizers and warnings during the call.
         memory: bytes held after the call, if the case measures memory.
         then: the return value of the contract's ``then`` function.
         storage: the names of the arguments whose storage each tensor of the result shares, or
@@ -160,7 +160,7 @@ class Observation:
 
     @classmethod
     def of(cls, record: Mapping[str, Any], **defaults: Any) -> Observation:
-        """An observation from the worker's record; what has no field is left out."""
+        """An observation from the worker's record; entries without a field are left out."""
         return cls(**defaults | {name: record[name] for name in _FIELDS if name in record})
 
     @cached_property
@@ -183,7 +183,7 @@ class Case:
         name: as in ``h is transposed``; ``typical`` where no input varies.
         variations: levels by factor, as ``{"h.layout": "transposed"}``.
         rules: the contract's rules; full precision is only asked of float64.
-        record: what the contract records besides, by the names of `Call.record`.
+        record: the further observations of the contract, by the names of `Call.record`.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the contract's part, and what was observed
@@ -216,7 +216,7 @@ class Case:
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether a part of what the function did is not recorded, because it is too much."""
+        """Whether a part of the observation is not recorded, because it is too large."""
         return is_cut_off(self._record)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""A hidden check with its author's points, title and hint; and values described in words."""
+"""A hidden check with its author's points, title and hint; and descriptions of values."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ UNCONFIRMED = "UnconfirmedError"
 
 
 def diagnose(error: Raised) -> str:
-    """One sentence on what an error means, with its class, its place and the start of its own text."""
+    """One sentence on the meaning of an error, with its class, its place and the start of its own text."""
     if "MemoryError" in error.types:
         return "your code used up the memory a notebook may have; does something grow without end?"
     needs_gpu = _needs_gpu(error)
@@ -215,7 +215,7 @@ def beginning(text: str) -> str:
 
 
 def meaning_of(error: Raised) -> str | None:
-    """The meaning of an error: what is certain, else a question about a likely cause."""
+    """The meaning of an error, if it is certain, or a question about a likely cause."""
     if "'NoneType'" in error.text and error.type in {"AttributeError", "TypeError"}:
         return _meaning_of_none(error)
     if error.type == "NameError" and "is not defined" in error.text:

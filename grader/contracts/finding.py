@@ -28,7 +28,7 @@ class Place:
     Attributes:
         cell: the number of the code cell, from 1.
         line: of the cell, from 1.
-        function: the function around it; empty where there is none.
+        function: the function around it; empty if there is none.
         text: the line itself, as its student wrote it.
     """
 
@@ -44,12 +44,12 @@ class Finding:
 
     Attributes:
         sentence: the diagnosis, which a student reads.
-        hint: what helps, which a student reads below it.
+        hint: a hint for the student, which is shown below it.
         takes_hint: whether the hint of the check's docstring fits where there is no other.
         case: when it was found, as in ``With an empty batch``.
-        group: what is the same in the findings of all who made the same mistake, whatever their numbers are.
+        group: a text that is equal for all findings of the same mistake, whatever their numbers are.
         stopped: whether the student's code stopped, or was stopped, before it was done.
-        place: where it stopped; None where that is in no cell.
+        place: the line that stopped; None if it is not in a cell.
         error: the class of the error that was raised; empty if there was none.
         failure: why nothing was observed.
         is_none: whether the trouble is a None, which a missing return may explain.
@@ -78,7 +78,7 @@ class Finding:
 
     @property
     def ending(self) -> str:
-        """How the code ended before there was anything to judge; empty where a check judged something.
+        """How the code ended before there was anything to judge; empty if a check judged something.
 
         The class of an error, ``timeout`` where its time ran out, or ``fault``.
         """

@@ -71,7 +71,7 @@ def assert_gradients(  # noqa: PLR0913 - each is asked for by some check
     Args:
         seen: the result of ``gradients``, or gradients by name in a dict.
         expected: the same of the reference.
-        of: what is backpropagated, as a student knows it: "the penalty".
+        of: the backpropagated value, in a student's words: "the penalty".
         only: the names that are compared, with ``*`` as in file names.
         but: names that are not compared.
         because: explanations by problem (the keys of ``RUNGS``), or by ``name:problem``, which are added to

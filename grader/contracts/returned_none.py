@@ -1,4 +1,4 @@
-"""The message where a function returned None instead of a value: which ``return`` gave None, and why."""
+"""The message if a function returned None instead of a value: which ``return`` gave None, and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sentences about what a call changed in the things it was given."""
+"""Sentences about changes of a call's arguments."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def last_entry(error: BaseException, folder: Path) -> TracebackType | None:
 
 
 def statement_of(entry: TracebackType) -> int:
-    """The number of the statement in its function at which a traceback's entry is; 0 where it is unknown.
+    """The number of the statement in its function at which a traceback's entry is; 0 if it is unknown.
 
     A docstring is no statement, so that an edit of texts changes no number.
     """
@@ -157,7 +157,7 @@ def _operands(node: ast.expr) -> list[ast.expr]:
 
 
 def _clause(text: str, value: Any, error: BaseException, operands: int) -> str:
-    """A clause about an operand; empty where it cannot be the cause."""
+    """A clause about an operand; empty if it cannot be the cause."""
     match value:
         case Case():
             clause = f"{text} has seen and expected"

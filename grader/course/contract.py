@@ -1,4 +1,4 @@
-"""A contract: what may come in, said once; its cases, what travels to the worker, and what a check reads.
+"""A contract: the declared inputs, their cases, the source that is sent, and the observations for checks.
 
 The cases are the typical one, each variation by itself, and a covering array in which every two levels meet
 (D. R. Kuhn, R. N. Kacker, Y. Lei: Practical Combinatorial Testing, NIST SP 800-142, 2010). Which cases there
@@ -48,12 +48,12 @@ class Contract(WorkerCode):
     Attributes:
         arguments: the kinds of each argument, in the order in which they are made.
         declared: its cases, in their order.
-        rules: what is up to the answer.
+        rules: the parts that answers may choose freely.
         factors: all kinds of ``argument.factor``, the typical one first.
         never: combinations of levels that the task excludes.
         cover: the factors of which every two levels meet, unless the task excludes it.
         rows: the variations of each case.
-        plan: what travels to the worker, as data.
+        plan: the data that is sent to the worker.
         phrases: those of an author's own call sequences, by ``call.sequence=name``.
     """
 
@@ -133,7 +133,7 @@ class Cases:
 
 @dataclass(frozen=True)
 class Call:
-    """How a contract calls the function, and what it records.
+    """The call of the function in a contract, and its further observations.
 
     Attributes:
         given: the arguments of the call in order; by default, all of them.
@@ -194,7 +194,7 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
         name: of the fixture; by default, the function's.
         cases: which cases there are.
         call: how the function is called, and what is recorded.
-        rules: what the answer may choose.
+        rules: the parts that answers may choose freely.
 
     Raises:
         CourseError: a word is not known, the typical case is excluded, or a function cannot travel.
@@ -481,7 +481,7 @@ def _completed(
 ) -> dict[str, Any] | None:
     """The typical case with some kinds, and at most so many that they need: a filled .grad needs a leaf.
 
-    None where the task excludes them.
+    None if the task excludes them.
     """
     case = {**base, **dict(kinds)}
     others = [(key, kind) for key in factors if key not in dict(kinds) for kind in factors[key][1:]]

@@ -58,7 +58,7 @@ def with_contracts(assignment: Assignment, contracts: Sequence[Contract]) -> Ass
 
 
 def contract_of(question: Question, contracts: Sequence[Contract]) -> Contract | None:
-    """The contract that a question's text describes: that named like the function, or else the first."""
+    """The contract that a question's text describes: the one named like the function, otherwise the first."""
     own = [contract for contract in contracts if contract.function == question.function]
     return next((contract for contract in own if contract.name == question.function), next(iter(own), None))
 

@@ -51,7 +51,7 @@ class Course:
 
     @classmethod
     def find(cls, start: Path | None = None) -> Course:
-        """The course at or above a folder (default: the current one), or else that of this package."""
+        """The course at or above a folder (default: the current one), otherwise that of this package."""
         here = (start or Path.cwd()).resolve()
         for folder in (here, *here.parents, Path(__file__).resolve().parents[2]):
             stems = _stems(folder)

@@ -1,4 +1,4 @@
-"""Source code that is sent to the worker, and the rule of what it may name.
+"""Source code that is sent to the worker, and the names that it may use.
 
 An ``@inside`` function runs beside a student's code, so nothing of the outside may leak into it. Each name it
 uses must be its own, a word of ``grader.inside``, another ``@inside`` definition or a harmless builtin. The
@@ -137,7 +137,7 @@ class InsideSource:
 
 
 def _travelling(definition: Any) -> tuple[Definition, str]:
-    """The syntax of a definition, without decorators, and its text; CourseError for what cannot travel."""
+    """The syntax of a definition, without decorators, and its text; CourseError if it cannot be sent."""
     lines, first = inspect.getsourcelines(definition)
     source = textwrap.dedent("".join(lines))
     tree = ast.parse(source).body[0]

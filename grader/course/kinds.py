@@ -150,7 +150,7 @@ def tensor(  # noqa: PLR0913 - the factors of a tensor
         roles: ``computed``, ``saved`` (computed by exp), ``leaf`` (requires grad), ``plain`` (does not).
         layouts: ``contiguous``, ``transposed``, ``gaps``, ``part``, and ``expanded``, where all rows are the
             memory of the first.
-        grads: what ``.grad`` of a leaf holds before: ``none``, ``filled``, ``zeros``, ``heavy``.
+        grads: the ``.grad`` of a leaf before the call: ``none``, ``filled``, ``zeros``, ``heavy``.
         pending: also with a loss that needs its values, and is backpropagated after the call.
         dtype: of the values, where it is none of the contract's.
 

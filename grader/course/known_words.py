@@ -1,4 +1,4 @@
-"""Which words a declaration may use, and the error for any other: it names the nearest word."""
+"""The words that a declaration may use, and the error for other words, which names the nearest one."""
 
 from __future__ import annotations
 

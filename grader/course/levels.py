@@ -18,11 +18,11 @@ class Level:
     """One level of a factor.
 
     Attributes:
-        phrase: what follows the argument's name; empty for a level that goes without saying.
+        phrase: the words behind the argument's name; empty for a level that is not mentioned.
         source: the expression that builds it; a level without one is built by the code of its maker in
             ``grader/runtime/kinds.py``.
         on_request: contracts have it only if their author names it.
-        line: what makes it in a snippet, if that isn't its source in the line of its factor; as Python, with
+        line: the code that makes it in a snippet, if it isn't its source in the line of its factor; with
             ``{x}`` for the argument.
     """
 
@@ -417,7 +417,7 @@ def factor_of(maker: str, factor: str) -> Factor:
 
 
 def phrase_of(maker: str, factor: str, level: object) -> str:
-    """The phrase of a level; empty where the table has none.
+    """The phrase of a level; empty if the table has none.
 
     An author's own argument may have the factors and levels of any other.
     """

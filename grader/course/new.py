@@ -1,4 +1,4 @@
-"""Creates an assignment, or adds questions to one: valid Python in which TODO stands for the author's part.
+"""Creates an assignment, or adds questions to one: valid Python in which TODO marks the author's part.
 
 The name of a parameter decides its levels and its example; TODO stands for everything that names cannot
 decide. A question whose name begins with a capital letter is a class. A question with a `model` and an `opt`

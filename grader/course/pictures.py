@@ -93,7 +93,7 @@ class LessonPicture:
 
     Attributes:
         caption: the author's text below it.
-        call: what draws it on a student's machine: ``xray(loss=loss)``.
+        call: the call that draws it on a student's machine: ``xray(loss=loss)``.
         summary: a sentence for readers who cannot see it.
         width: in pixels; its letters are then as large as the text around it.
         png: the file, in base64.
@@ -139,7 +139,7 @@ def drawing(root: Path) -> Iterator[Callable[[Assignment], LessonPictures]]:
 def _lesson_pictures(
     assignment: Assignment, zygote: Callable[[], Zygote], memory: Memory
 ) -> dict[int, LessonPicture]:
-    """The pictures of an assignment; CourseError where a cell fails, or draws nothing."""
+    """The pictures of an assignment; CourseError if a cell fails, or draws nothing."""
     pictures = {}
     for index, cell in enumerate(assignment.cells):
         if cell.role == "drawn":

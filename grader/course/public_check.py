@@ -119,7 +119,7 @@ def why_none(function):
 
 @dataclass(frozen=True)
 class PublicTest:
-    """A test function: what must hold, in a sentence, and its messages, values left out."""
+    """A test function: its requirement in a sentence, and its messages without values."""
 
     title: str
     messages: tuple[str, ...]
@@ -132,7 +132,7 @@ class PublicCheck:
     Attributes:
         source: the test file, in Otter's exception format.
         points: of the question.
-        function: the name it tests; None where it takes all names.
+        function: the name it tests; None if it takes all names.
         afterword: the text once it passes, with code between backticks.
     """
 
@@ -214,7 +214,7 @@ def read_public_check(where: str, source: str) -> PublicCheck:
 
 
 def _assigned(body: list[ast.stmt], name: str) -> object:
-    """The constant that the file assigns to a name; None where it assigns none."""
+    """The constant that the file assigns to a name; None if it assigns none."""
     for node in body:
         match node:
             case ast.Assign(targets=[ast.Name(id=assigned)], value=ast.Constant(value=value)):

@@ -43,7 +43,7 @@ _VISIBILITIES = ("visible", "hidden", "after_due_date", "after_published")  # Gr
 _VISIBILITY: Rule = (lambda value: value in _VISIBILITIES, f"one of {', '.join(_VISIBILITIES)}")
 _ZONE: Rule = (_is_zone, 'the name of a time zone, as "Europe/Zurich"')
 
-#: The ids of the questions of every assignment, by its stem; None where they are unknown.
+#: The ids of the questions of every assignment, by its stem; None if they are unknown.
 Questions = Mapping[str, Collection[str] | None]
 
 
@@ -52,7 +52,7 @@ class Feedback:
     """The parts of feedback that students see besides titles, outcomes and points.
 
     Attributes:
-        diagnoses: what was found, and the student's own code with the lines marked that a diagnosis quotes.
+        diagnoses: the findings, and the student's own code, in which quoted lines are marked.
         xrays: pictures of autograd graphs.
     """
 
@@ -63,7 +63,7 @@ class Feedback:
 
 @dataclass(frozen=True)
 class Deadline:
-    """When an assignment is due, and what it costs to be late.
+    """The deadline of an assignment, and the penalty for late work.
 
     Attributes:
         due: with its time zone.
@@ -94,7 +94,7 @@ class Settings:
         partial_credit: the largest part of its points that a question with a failed check can earn, 0 to 1.
         points: of questions, by stem and id; else the sum of their checks' points.
         limits: seconds for a cell, a question and a notebook, unless the command sets others.
-        feedback: what students see.
+        feedback: the parts of feedback that students see.
         assignments: of this term; empty for all of the course.
         time_zone: of times that name none.
         deadlines: by stem.
@@ -166,7 +166,7 @@ def _parsed(path: Path, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _add_zone(path: Path, text: str, stem: str, deadline: dict[str, Any], zone: str | None) -> None:
-    """Give a deadline the term's time zone where it names none; CourseError where it has none, or no time."""
+    """Give a deadline the term's time zone where it names none; CourseError if it has none, or no time."""
     if "due" not in deadline:
         where = _line_of(f"deadlines.{stem}", text)
         raise CourseError(

@@ -36,7 +36,7 @@ class CaseText:
         imports: lines for a notebook that has only imported torch.
         inputs: the lines that make the arguments, and earlier calls.
         calls: the lines of the call; its result is `RESULT`.
-        then: the lines of the contract's ``then``, the last an expression; empty where there are none.
+        then: the lines of the contract's ``then``, the last an expression; empty if there are none.
         names: the variable of each argument.
         leaves: the variable whose ``.grad`` an argument fills, where that is another one.
         makers: how each argument is made.
@@ -141,7 +141,7 @@ class _Writer:
 
         Args:
             of: the argument whose level it is, if that is another one.
-            words: what stands for the words of lines and sources.
+            words: the replacements of the words in lines and sources.
         """
         maker, x = self.makers[name], self.names[name]
         of_factor = FACTORS[maker][factor]

@@ -1,4 +1,4 @@
-"""An author's ``@inside`` function in one case: its levels put in, the branches of other levels left out."""
+"""An author's ``@inside`` function in one case: levels are inserted, branches of other levels removed."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class AuthorCode:
         """The lines of a function, and the expression that it returns; CannotShowError if there are none.
 
         Args:
-            roles: what each parameter stands for: ``setup``, ``kind``, or an expression.
-            argument: whose levels ``kind`` gives.
+            roles: the meaning of each parameter: ``setup``, ``kind``, or an expression.
+            argument: the argument whose levels ``kind`` returns.
             target: the variable that gets the result; a local variable that is returned is renamed to it.
         """
         tree = self._tree(function)
@@ -150,7 +150,7 @@ class _Case(ast.NodeTransformer):
         return statements
 
     def visit(self, node: ast.AST) -> Any:
-        """A node with the case put into it; None for what only the worker needs."""
+        """A node with the case's levels inserted; None for code that only the worker needs."""
         made = super().visit(node)
         if isinstance(made, ast.FunctionDef | ast.ClassDef | ast.If | ast.For | ast.With) and not made.body:
             made.body = [ast.Pass()]

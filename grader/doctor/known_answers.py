@@ -1,4 +1,4 @@
-"""Known answers, and edits that are known to be equal: a file of answers, read as text.
+"""Known answers and equivalent edits, read from the text of a file of answers.
 
 It is never imported, because it uses torch. An answer is a marked function or class, or an edit of another
 answer; what bears no mark is part of every answer's notebook.
@@ -255,7 +255,7 @@ def _is_bookkeeping(node: ast.stmt) -> bool:
 def _literals(
     call: ast.Call, arguments: int, functions: Mapping[str, str], path: Path
 ) -> tuple[list[Any], dict[str, Any]]:
-    """The first arguments of a call, which are a question and what is said of it, and its named arguments."""
+    """The first arguments of a call, a question and its content, and its keyword arguments."""
     try:
         values = [ast.literal_eval(argument) for argument in call.args[:arguments]]
         options = {keyword.arg or "": ast.literal_eval(keyword.value) for keyword in call.keywords}

@@ -63,7 +63,7 @@ class Mutant:
     cut: Span | None = None
 
     def is_implied_by(self, other: Mutant) -> bool:
-        """Whether it only cuts a part of what another mutant of the same reference cuts."""
+        """Whether another mutant of the same reference cuts the same part, and more."""
         if self.cut is None or other.cut is None:
             return False
         within = other.cut[0] <= self.cut[0] and self.cut[1] <= other.cut[1]
@@ -150,7 +150,7 @@ def _exchange(old: ast.expr, new: ast.expr) -> str:
 
 
 def _name(kind: str, block: Block, statements: list[ast.stmt]) -> str:
-    """The old text and the new text of a simple statement that was rewritten, else the kind and a line."""
+    """The old and the new text if a simple statement was rewritten, otherwise the kind and a line."""
     gone = [statement for statement in block.statements if statement not in statements]
     new = [statement for statement in statements if statement not in block.statements]
     if len(gone) == len(new) == 1 and not hasattr(gone[0], "body") and not hasattr(new[0], "body"):

@@ -1,4 +1,4 @@
-"""Observes known answers, several at a time, each in a worker of its own as a student's notebook is."""
+"""Observes known answers, several at a time, each in its own worker like a student's notebook."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ObserverPool:
             return self._started
 
     def _observe(self, cells: Sequence[Cell], asked: ObservationPlan, limits: TimeLimits) -> Evidence:
-        """The evidence; once more, as in grading, where other processes had what the notebook lacked."""
+        """The evidence; observed again, as in grading, if other processes used the resources."""
         for _ in range(_MOST_LOOKS):
             evidence = observe(self._zygote(), cells, asked, limits)
             if not evidence.starved:

@@ -1,4 +1,4 @@
-"""The places of a definition that an edit may change, and which edits change nothing, as the text shows.
+"""The places of a definition that an edit may change, and edits that obviously change nothing.
 
 Where only the task shows that nothing changes, an author writes `equal`.
 """
@@ -231,7 +231,7 @@ def _is_written(place: Place) -> bool:
 
 
 def _is_target(place: Place) -> bool:
-    """Whether the expression is what such a statement writes into."""
+    """Whether the expression is the target of such a statement."""
     statement = place.statement
     return isinstance(statement, ast.Expr) and place.parent is getattr(statement.value, "func", None)
 
@@ -248,7 +248,7 @@ def may_record(statement: ast.stmt) -> bool:
 
 
 def returns_a_name(statement: ast.stmt) -> bool:
-    """Whether a statement returns what is computed already."""
+    """Whether a statement returns values that are already computed."""
     return isinstance(statement, ast.Return) and isinstance(statement.value, ast.Name | ast.Constant | None)
 
 
@@ -259,7 +259,7 @@ def are_independent(first: ast.stmt, second: ast.stmt) -> bool:
 
 
 def _is_plain(statement: ast.stmt) -> bool:
-    """Whether a statement only gives names to what exists."""
+    """Whether a statement only gives names to existing objects."""
     if not isinstance(statement, ast.Assign):
         return False
     parts = [*statement.targets, statement.value]

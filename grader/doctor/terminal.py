@@ -22,7 +22,7 @@ _REMOVED = "- "  # before a line that an edit removes
 
 
 def print_examination(console: Console, report: AssignmentReport, *, verbose: bool) -> None:
-    """Print what the doctor found of an assignment."""
+    """Print the doctor's findings about an assignment."""
     answers = f"{report.accepted} known-correct and {len(report.wrong)} known-wrong answers"
     counts = f": {len(report.kills)} checks, {answers}"
     console.print(f"[bold]{escape(report.stem)}[/]{counts if report.kills else ''}", highlight=False)

@@ -232,7 +232,7 @@ def lines_of(rubric: Rubric, name: str, seen: Mapping[str, Seen], case: int | No
 
 
 def _cases_of(rubric: Rubric, contract: Contract, outcomes: Mapping[str, Any]) -> Iterator[str]:
-    """The cases of a contract, and those that each notebook fails, with what is found there."""
+    """The cases of a contract, and those that each notebook fails, with the findings."""
     cases = contract.declared
     yield f"{contract.name}    {len(cases)} cases"
     yield from (f"{number:>6}  {case.name}" for number, case in enumerate(cases))

@@ -1,4 +1,4 @@
-"""A contract or picture that was not observed of the reference: which line of its author's, and why."""
+"""Why a contract or picture was not observed for the reference, and the line of its file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Observes the submissions of a class, and first the references; what is known is not observed again."""
+"""Observes the references and the submissions of a class, unless current evidence is stored."""
 
 from __future__ import annotations
 

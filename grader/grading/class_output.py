@@ -42,7 +42,7 @@ def write_class(
     Args:
         grader: has the results, of this run and earlier ones.
         handed_in: all submissions that count, also those that this run was not about.
-        record: what ``run.json`` says of this run.
+        record: the entry of ``run.json`` for this run.
     """
     store, term = plan.store, plan.term
     results = [grader.results[s.key] for s in handed_in if s.key in grader.results]

@@ -1,4 +1,4 @@
-"""Notebooks observed by the workers of a Dask scheduler, for a grader that judges and writes here.
+"""Observes notebooks on the workers of a Dask scheduler; judging and writing stay on this machine.
 
 Dask's own processes are ours. They unpickle everything that they send each other, so Dask is no trust
 boundary: student code runs only in the processes of each worker's zygote, which have no sockets. Its answers
@@ -211,7 +211,7 @@ class _Client(Client):
 
 
 def _connect(address: str) -> Client:
-    """Connect without output of Dask's: what matters becomes an error of ours."""
+    """Connect without Dask's output: problems become our errors."""
     looks = _ADDRESS.fullmatch(address)
     if not looks or int(looks[1]) >= 1 << 16:
         raise GraderError(

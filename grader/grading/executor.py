@@ -1,4 +1,4 @@
-"""Executors observe notebooks: what all of them do, that of this machine, and what both depend on."""
+"""Executors observe notebooks: their interface, the local one, and the fingerprint of the environment."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Executor(ABC):
         """Observe a notebook as `grader.sandbox.observer.observe` does; GraderError if there is no worker."""
 
     def cancel(self) -> None:
-        """Give up what is under way; callers that wait for evidence get an error."""
+        """Cancel running observations; callers that wait for evidence get an error."""
         self.__exit__()
 
 
@@ -106,7 +106,7 @@ class LocalExecutor(Executor):
 
 
 def environment_fingerprint() -> list[str]:
-    """The inside's own code, Python, and every package of this machine: what evidence depends on.
+    """The parts of this machine that evidence depends on: the worker's code, Python, and every package.
 
     Packages are known by the names of their folders; to read what is in them takes a hundred times as long.
     """
@@ -122,7 +122,7 @@ def environment_fingerprint() -> list[str]:
 
 
 def _package(entry: str) -> str:
-    """Name and version of an installed package, or nothing where an entry of a folder is none."""
+    """Name and version of an installed package, or nothing if an entry of a folder is none."""
     described, _, kind = entry.rpartition(".")
     name, _, version = described.lower().partition("-")
     is_package = kind in {"dist-info", "egg-info"} and version and name not in _IGNORED
@@ -130,7 +130,7 @@ def _package(entry: str) -> str:
 
 
 def torch_version(fingerprint: Sequence[str]) -> str | None:
-    """The version of torch in an environment, without its build; None where there is no torch."""
+    """The version of torch in an environment, without its build; None if there is no torch."""
     versions = (package.removeprefix("torch ") for package in fingerprint if package.startswith("torch "))
     return next((version.partition("+")[0] for version in versions), None)
 

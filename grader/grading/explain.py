@@ -37,7 +37,7 @@ _MOST_NAMED, _MOST_DIAGNOSES = 10, 3
 
 
 def explanation(regrade: Regrade, question: str | None, *, everything: bool) -> list[Block]:
-    """How a result came about, or what a single question of it earned.
+    """The explanation of a result, or of the points of a single question.
 
     Args:
         everything: whether more is shown than a screen of what failed: the notebook, every check, the

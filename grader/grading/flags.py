@@ -220,7 +220,7 @@ class _Names(NamedTuple):
 
 
 def traces_in(cells: Sequence[Cell]) -> tuple[Flag, ...]:
-    """The traces in the code of a notebook, each with its cell and a reason that names what was found."""
+    """The traces in the code of a notebook, each with its cell and a reason that names the code."""
     read = list(_read(cells))
     known = _Aliases({alias for names, _ in read for alias in names.aliases})
     found: list[Flag] = []
@@ -237,7 +237,7 @@ def traces_in(cells: Sequence[Cell]) -> tuple[Flag, ...]:
 
 
 def _why(what: str, token: str) -> str:
-    """The reason of a flag: what was found, and why it matters."""
+    """The reason of a flag: the code that was found, and why it matters."""
     if token.startswith("import."):
         seen = f"`import {token.removeprefix('import.')}`"
     elif token.endswith(".="):
@@ -494,7 +494,7 @@ class _Search:
                 self._aliases.add((alias.asname, alias.name))
 
     def imports_from(self, node: ast.ImportFrom) -> None:
-        """Add what is imported from a module."""
+        """Add the names that are imported from a module."""
         module = node.module or ""
         self._imported(module)
         for alias in node.names:
@@ -659,8 +659,8 @@ def flags_of(
 
     Args:
         traces: in its cells.
-        noticed: what the worker noticed by Python's audit events.
-        patched: what the worker saw changed in torch.
+        noticed: the worker's notices from Python's audit events.
+        patched: the changes of torch that the worker found.
     """
     flags = {(flag.what, flag.cell): flag for flag in traces}
     for what, cell in noticed:

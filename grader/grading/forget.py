@@ -1,4 +1,4 @@
-"""Removes everything that a results folder has about a student."""
+"""Removes everything about a student from a results folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judges evidence by the hidden checks: pytest collects them, and each is called over what was observed."""
+"""Judges evidence with the hidden checks: pytest collects them, and each is called with the observations."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class Verdict:
 
     @property
     def message(self) -> str:
-        """The diagnosis; empty where the check passed."""
+        """The diagnosis; empty if the check passed."""
         return self.finding.message if self.finding else ""
 
     @property
     def ending(self) -> str:
-        """How the code ended before the check could judge it, see `Finding`; empty where it could."""
+        """How the code ended before the check could judge it, see `Finding`; empty if it could."""
         return self.finding.ending if self.finding else ""
 
 
@@ -127,7 +127,7 @@ def failures(
 
 
 def failed_cases(rubric: Rubric, contracted: ContractObservation) -> dict[int, BaseException]:
-    """The cases that some check of a contract fails, by number, with what the first such check raised.
+    """The cases that some check of a contract fails, by number, with the error of the first such check.
 
     Raises:
         CourseError: a check cannot be judged on the reference.
@@ -222,11 +222,11 @@ class FailedCheck(NamedTuple):
 
     Attributes:
         error: an AssertionError, unless the check is broken.
-        case: the name of the case; None where a typical case failed, or no case was observed.
+        case: the name of the case; None if a typical case failed, or no case was observed.
         beginning: how the message begins, as in ``Where h is transposed``.
         is_example: whether this names only one of the failed cases.
-        hint: what helps against wrong values, as far as the failed cases show it.
-        form: what is wrong with the form of what the student returned, over which a check may break.
+        hint: a hint about wrong values that the failed cases allow.
+        form: the problem with the form of the student's result, which may break a check.
     """
 
     error: BaseException

@@ -1,4 +1,4 @@
-"""The pytest plugin that gives checks what was seen and expected.
+"""The pytest plugin that gives checks the observed and the expected outcomes.
 
 ``pytest tests/hidden/test_01_leaves.py --submission some.ipynb`` judges that notebook, and without
 ``--submission`` the reference. ``grade`` calls the same checks over what it observed of a class (`judge.py`).
@@ -42,7 +42,7 @@ class LiveSubject:
     processes: LiveSubjects
 
     def case(self, contract: str, number: int) -> Case:
-        """A case of a contract: what was observed of this notebook in it, and of the reference.
+        """A case of a contract, with the observations of this notebook and of the reference.
 
         Raises:
             pytest.fail.Exception: nothing was observed of one of them; the text has no traceback.
@@ -135,7 +135,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker of ``@points``, and read what ``--submission`` names."""
+    """Register the marker of ``@points``, and read the notebook of ``--submission``."""
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
     try:

@@ -1,4 +1,4 @@
-"""Probes: which observations make a check fail in a case, and the expression that shows each."""
+"""Probes: the observations that make a check fail in a case, and an expression for each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Probe:
     """How an observation is shown.
 
     Attributes:
-        shows: the expression below the call; empty where the call shows it.
+        shows: the expression below the call; empty if the call shows it.
         before, after: the lines above and below the call that it needs.
         kind: ``property`` where the right one is shown, too; ``values`` where only the student's are shown;
             ``error`` where an error must be raised, or must not.

@@ -1,4 +1,4 @@
-"""A stored result, judged again by what was observed then; no student's code runs."""
+"""Judges a stored result again from its stored evidence; no student's code runs."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from grader.version import __version__
 
 @dataclass(frozen=True)
 class Regrade:
-    """A stored result, and what judging it now gives; None stands for what is not known.
+    """A stored result and the outcome of judging it now; None stands for unknown parts.
 
     Attributes:
         results: the folder of the stored result.
         submissions: the folder that was graded.
-        reference: what was observed of the reference on the same inputs.
-        rubric: the checks as they are now; None where the course has no such assignment.
+        reference: the evidence of the reference on the same inputs.
+        rubric: the checks as they are now; None if the course has no such assignment.
         remarks: sentences on why judging now may not be as it was then.
         causes: by check, where and why it broke now.
-        differences: where judging now says something else, in a line each.
+        differences: a line for each verdict that is different now.
     """
 
     result: Result

@@ -38,7 +38,7 @@ def grade(  # noqa: PLR0913, PLR0917 - everything a run depends on
 
     Args:
         submissions: the folder; its sub-folders name the students.
-        out: where results go.
+        out: the folder for results.
         started: the process that workers of this machine are forked from, if it was started before.
 
     Raises:

@@ -124,7 +124,7 @@ class RunPlan:
     """The submissions, checks and seed of a run, and the results of earlier runs that are current.
 
     Attributes:
-        before: what ``run.json`` says of the run before.
+        before: the entry of ``run.json`` for the previous run.
         options: of this run; the sandbox they ask for, or not, is the one in which current evidence was made.
         environment: see `Executor.environment_fingerprint`.
         rubrics: by assignment, what is asked.
@@ -154,7 +154,7 @@ class RunPlan:
         self._asked = cache(self._hash_of_asked)
 
     def head(self, submission: Submission) -> Head | None:
-        """The head of a submission's stored evidence; None where something else would be observed now."""
+        """The head of a submission's stored evidence; None if something else would be observed now."""
         head = self.store.head(*submission.key)
         return head if head is not None and self._is_current(submission, head) else None
 
@@ -173,7 +173,7 @@ class RunPlan:
         return self._asked(stem, seed, True)
 
     def provenance(self, submission: Submission, head: Head | None) -> Provenance:
-        """With what a submission is graded; `head` is None where nothing of it ran."""
+        """The provenance of a submission's result; `head` is None if none of its code ran."""
         checks = self.checks_sha256.get(submission.assignment or "")
         inside = (head.torch, head.protection) if head else (None, None)
         return Provenance(submission.sha256, checks, __version__, *inside)
@@ -201,7 +201,7 @@ class RunPlan:
         )
 
     def is_up_to_date(self, submission: Submission, result: Result | None, head: Head | None) -> bool:
-        """Whether a stored result is what grading would give again, from the evidence with this head."""
+        """Whether grading would give a stored result again, from the evidence with this head."""
         return (
             result is not None
             and replace(result.provenance, graded_at=None) == self.provenance(submission, head)
@@ -222,7 +222,7 @@ class RunPlan:
         return hashlib.sha256(f"{base} {submission.sha256}".encode()).hexdigest()
 
     def _hash_of_asked(self, stem: str, seed: int, expected: bool) -> str:
-        """A hash of what decides about the evidence of a class besides the notebooks, or of the reference."""
+        """A hash of everything besides notebooks that evidence of a class or of the reference depends on."""
         own = self.course.assignment(stem).reference if expected else vars(self.options.limits)
         plan = asdict(self.rubrics[stem].plan(seed, expected=expected))
         parts = [own, plan, list(self.environment), self.options.sandbox]
@@ -242,7 +242,7 @@ def plan_run(  # noqa: PLR0913, PLR0917 - all that a run is about
     """Plan a run.
 
     Args:
-        before: what ``run.json`` says of the run before.
+        before: the entry of ``run.json`` for the previous run.
         selected: the submissions that the run is about.
         results: all that are stored.
         environment: see `Executor.environment_fingerprint`.

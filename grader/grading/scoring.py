@@ -1,4 +1,4 @@
-"""Scores, from verdicts and points, and the result that is made of them."""
+"""Computes scores from verdicts and points, and makes results."""
 
 from __future__ import annotations
 

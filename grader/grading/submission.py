@@ -1,4 +1,4 @@
-"""Which notebooks were submitted, by whom and for which assignment, and which of them count.
+"""Finds the submitted notebooks, their students and assignments, and the versions that count.
 
 Students named the folders and files: a name may be anything that a file system permits.
 """
@@ -35,17 +35,17 @@ class Submission:
 
     Attributes:
         student: safe as a component of a path, as `name` is.
-        assignment: its stem, or None where that is unknown.
+        assignment: its stem, or None if that is unknown.
         name: the stem or, where that is unknown, a name of its own.
         relative: its path below the folder, fit to be shown.
-        superseded: where other versions of the same student and assignment lie; without an assignment, all
+        superseded: the paths of other versions of the same student and assignment; without an assignment, all
             other notebooks of that student that have none.
-        ignored: what was found besides, and is no submission.
+        ignored: other files that are not submissions.
         with_answers: those of both that hold an answer.
         copy: why it is a copy made by a tool, as the end of a sentence; it counts because nothing else is
             there.
         preload: modules that the zygote imports for it.
-        traces: what its text shows of the ways to deceive a grader, once it has been read again.
+        traces: techniques of deceiving a grader that its text shows, once it has been read again.
         submitted: when it was submitted.
     """
 
@@ -99,7 +99,7 @@ class Version:
 
     Attributes:
         submission: as it is if it counts, without the other versions.
-        found: where it lies.
+        found: its path.
         is_certain: whether its metadata or its name say for which assignment it is.
         contradiction: why it counts for none, because its metadata and its name say different assignments.
     """
@@ -173,7 +173,7 @@ def find_versions(
     Args:
         functions: the names of the functions and classes each assignment asks for, by its stem.
         starter_code: the code cells of each assignment as students get them, by its stem.
-        results: where results go; a folder in `folder` that is this one is no student's.
+        results: the folder for results; if it is in `folder`, it is not a student's.
 
     Returns:
         The notebooks of each student and assignment, and all of a student's notebooks of no known assignment.
@@ -273,7 +273,7 @@ def _read(
     starter_code: Mapping[str, Collection[str]],
     record: Record,
 ) -> Version:
-    """Read what was found; a notebook of no known assignment gets a name of its own."""
+    """Read the found notebooks; one of no known assignment gets its own name."""
     sha256, notebook, error, preload = None, None, item.problem, frozenset[str]()
     if not item.problem:
         try:

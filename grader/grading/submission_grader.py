@@ -1,4 +1,4 @@
-"""Judges submissions, one after the other, and writes what comes of each: evidence, result and feedback."""
+"""Judges submissions, one after the other, and writes evidence, result and feedback of each."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SubmissionGrader:
         self.unshown: dict[str, list[str]] = defaultdict(list)
 
     def grade(self, came: Observed | Submission) -> Result:
-        """Grade what was observed, or a submission in error, and write what comes of it.
+        """Grade an observed submission, or one in error, and write the output.
 
         Feedback goes first and is written last. So wherever a run is killed, feedback that is there belongs
         to the stored result, and that to the stored evidence.
@@ -97,7 +97,7 @@ class SubmissionGrader:
         return with_digests(result, observed.cells, starter_code)
 
     def _snippets(self, observed: Observed, verdicts: Mapping[str, Verdict]) -> dict[str, str]:
-        """Code that shows the faults of a submission; what is observed for it decides nothing."""
+        """Code that shows the faults of a submission; the observations for it change no verdict."""
         submission = observed.submission
         stem = submission.assignment or ""
 

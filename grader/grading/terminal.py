@@ -36,10 +36,10 @@ _SECONDS_BETWEEN_LINES = 10.0
 
 @contextmanager
 def class_progress(go_on: str, clock: Callable[[], float] = time.monotonic) -> Iterator[ProgressCallback]:
-    """A callback that shows the progress of a run on stderr: as a bar on a terminal, else in a few lines.
+    """A callback that shows the progress of a run on stderr: a bar on a terminal, otherwise a few lines.
 
     Args:
-        go_on: what to do after an interruption, once a notebook has been graded.
+        go_on: the next step after an interruption, if a notebook was graded already.
         clock: the time in seconds.
     """
     progress = Progress()

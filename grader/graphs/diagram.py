@@ -1,4 +1,4 @@
-"""An autograd graph as boxes and lines with words, for each way to draw it."""
+"""An autograd graph as labeled boxes and lines, for all output formats."""
 
 from __future__ import annotations
 

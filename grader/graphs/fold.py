@@ -1,4 +1,4 @@
-"""Makes a large graph small enough to be looked at: folded by module, and cut behind the nearest nodes.
+"""Makes a large graph readable: folded by module, and cut behind the nearest nodes.
 
 * **An operation belongs to the module whose parameter was used last before it, or by it.** So a layer's box
   holds its product, the bias and the activation behind it, the sum of a residual belongs to the branch that

@@ -56,7 +56,7 @@ class Picture:
 
 
 def draw(graph: Graph, caption: str, shown: Graph | None = None) -> Picture:
-    """A graph as a picture; `shown` is what is drawn of a large one, of all of which the sentence speaks."""
+    """A graph as a picture; `shown` is the drawn part of a large graph. The sentence describes all of it."""
     diagram, sentence = diagram_of(shown or graph), summary(graph)
     return Picture(caption, sentence, svg(diagram, sentence), mermaid(diagram))
 

@@ -39,7 +39,7 @@ _Point = tuple[float, float]
 
 
 def svg(diagram: Diagram, label: str) -> str:
-    """The diagram as an ``<svg>`` element; `label` says in a sentence what it shows, for screen readers."""
+    """The diagram as an ``<svg>`` element; `label` describes it in a sentence, for screen readers."""
     width, height, centres, ways = _layout(diagram)
     parts = [_line(line, way) for line, way in zip(diagram.lines, ways, strict=True)]
     for box, centre in zip(diagram.boxes, centres, strict=True):

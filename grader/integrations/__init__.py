@@ -1,1 +1,1 @@
-"""Other systems: collecting, exporting, releasing."""
+"""Exchanges data with other systems: collects submissions, exports results, releases assignments."""

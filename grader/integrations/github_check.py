@@ -164,7 +164,7 @@ def _unchecked(
 
 
 def _opened(path: str, released: StudentNotebook | None) -> StudentNotebook:
-    """The notebook; GraderError where it is missing, cannot be read, or holds another assignment's."""
+    """The notebook; GraderError if it is missing, cannot be read, or holds another assignment's."""
     try:
         found = find_notebook(path)
     except GraderError as error:
@@ -236,7 +236,7 @@ def _check_scores(answer: QuestionReport) -> Iterator[CheckScore]:
 
 
 def _summary(every: Sequence[_Checked]) -> str:
-    """Markdown for ``$GITHUB_STEP_SUMMARY``: what a terminal shows, then which notebooks are not begun."""
+    """Markdown for ``$GITHUB_STEP_SUMMARY``: a terminal's output, then notebooks that were not started."""
     scores = [score for checked in every for score in checked.scores]
     lines = [f"## Public checks: {_passing(scores)}", "", _PUBLIC, ""]
     for checked in every:

@@ -1,6 +1,6 @@
-"""An .ipynb read as data; nothing of it is run.
+"""Reads .ipynb files as data, without running them.
 
-Notebooks are read from the shape of their JSON, not by nbformat: real notebooks break its schema (missing
-ids, old tools, odd sources), and its converter for format 3 raises on some of them. nbformat writes what
-`build` makes, and tests compare our reading of both formats with its own.
+Notebooks are read from their JSON, not with nbformat: real notebooks break its schema (missing ids, old
+tools, odd sources), and its converter for format 3 raises errors on some of them. `build` writes notebooks
+with nbformat, and tests compare how both read the two formats.
 """

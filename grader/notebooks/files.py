@@ -1,4 +1,4 @@
-"""The files of notebooks: which lie below a folder, and what is in one, read without following a link."""
+"""Finds notebooks below a folder, and reads them without following links."""
 
 import hashlib
 import os
@@ -91,7 +91,7 @@ class FoundNotebook:
 
 
 def copy_in(folder: str) -> str | None:
-    """Why a notebook in a folder of this name is a copy made by a tool; None where it is not.
+    """Why a notebook in a folder of this name is a copy made by a tool; None if it is not.
 
     The name decides by a rule, because there are too many tools to list: hidden folders and folders that
     begin as only tools' do, folders of packages, and folders for trash and checkpoints.
@@ -117,7 +117,7 @@ def is_environment(names: Collection[str]) -> bool:
 
 
 def copy_in_environment(folder: str, *, is_students: bool) -> str | None:
-    """Why what is in a folder of a virtual environment is a copy made by a tool; None where it is not.
+    """Why files in a folder of a virtual environment are copies made by a tool; None if they are not.
 
     Args:
         folder: its name; empty for the environment itself.

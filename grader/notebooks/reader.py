@@ -243,7 +243,7 @@ class _Cells:
 
 
 def _value(raw: Raw | bytes, most: int) -> Any:
-    """The value of a part of a file; None where it is malformed or has more bytes than this."""
+    """The value of a part of a file; None if it is malformed or has more bytes than this."""
     if len(raw) > most:
         return None
     try:
@@ -376,8 +376,8 @@ class DocumentCell:
     """A cell of any kind."""
 
     index: int  # among all cells
-    number: int  # among the code cells, counted from 1 as in feedback; 0 where it holds no code
-    id: str  # in format 4.5, else ""
+    number: int  # among the code cells, counted from 1 as in feedback; 0 if it holds no code
+    id: str  # in format 4.5, otherwise ""
     source: str  # its lines end with a newline
 
 

@@ -1,4 +1,4 @@
-"""Which assignment a notebook answers, how certain that is, and whether it holds an answer at all.
+"""Recognizes the assignment of a notebook, how certain that is, and whether it contains an answer.
 
 Nothing is run, and nothing is parsed as Python: a student's text decides how long that would take.
 """
@@ -32,7 +32,7 @@ class Recognition:
     """The assignment that a notebook answers.
 
     Attributes:
-        assignment: its stem; None where nothing decides or two fit equally well.
+        assignment: its stem; None if nothing decides or two fit equally well.
         is_certain: whether metadata or the file's name say so, and not only the functions it defines.
         contradicts: the assignment that the metadata name, where the file's name says `assignment`.
     """
@@ -51,7 +51,7 @@ def recognise(
     03-truncated-bptt (1)"), then the functions it defines.
 
     Args:
-        notebook: None where it cannot be read.
+        notebook: None if it cannot be read.
         functions: the functions and classes that each assignment asks for, by its stem.
     """
     spelled = _spelling(file_stem)
@@ -148,7 +148,7 @@ def _hash_of(texts: Iterable[str]) -> str:
 
 
 def _spelling(name: str) -> str:
-    """A name without what people and learning platforms change when they pass a file on."""
+    """A name without the changes that people and learning platforms make when they pass a file on."""
     return re.sub(r"[ _-]+", "_", name.casefold())
 
 

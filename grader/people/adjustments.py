@@ -1,4 +1,4 @@
-"""``adjustments.csv``: points that a person gives or takes, and who is excused, whatever run it is."""
+"""``adjustments.csv``: points that a person adds or subtracts, and excused students, for all runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read_adjustments(
 
     Args:
         stems: the assignments of the course.
-        points_of: what each question of an assignment is worth.
+        points_of: the points of each question of an assignment.
 
     Raises:
         GraderError: a line cannot be understood, gives more points than there are, or repeats another.

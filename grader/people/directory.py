@@ -1,4 +1,4 @@
-"""The one lookup of who is who, for ``collect``, ``grade``, ``explain`` and every export.
+"""The only lookup of people, for ``collect``, ``grade``, ``explain`` and every export.
 
 A directory is made of the roster, or of the rows of a teacher's gradebook. It finds nobody, one person, or
 several; it never guesses. In this order decide:
@@ -51,7 +51,7 @@ class Person:
 
 
 class Directory:
-    """People, found by whatever a system calls them."""
+    """People, found by their names and ids in any system."""
 
     def __init__(self, people: Iterable[Person]) -> None:
         self.people = tuple(people)
@@ -86,7 +86,7 @@ class Directory:
 
         Args:
             names: of a folder or a person; the surest first.
-            logins: what may be a login, an address or a number, whichever system gave it.
+            logins: possible logins, addresses or numbers of any system.
             ids: by kind.
         """
         folders = [self._students.get(name, self._with_id.get(name, ())) for name in names]
@@ -113,7 +113,7 @@ class Directory:
         return [*{id(other): other for other in (*found, *numbered)}.values()]
 
     def called(self, name: str) -> list[Person]:
-        """Everybody of a name; those who are spelled exactly so come alone."""
+        """All people of a name; only those with exactly this spelling if there are any."""
         keys = name_keys(name)
         found = [*{id(person): person for key in keys for person in self._names.get(key, ())}.values()]
         spelled = {folded(name), folded(file_name(name))}
@@ -121,7 +121,7 @@ class Directory:
         return exact or found
 
     def members(self, name: str) -> list[Person]:
-        """The members of the group of that name, whatever its case and gaps; none where no group has it."""
+        """The members of the group of that name, whatever its case and gaps; none if no group has it."""
         found = {id(person): person for key in name_keys(name) for person in self._groups.get(key, ())}
         return [*found.values()] if len({folded(person.group) for person in found.values()}) == 1 else []
 

@@ -67,7 +67,7 @@ class Row:
 
 
 def find_file(submissions: Path, name: str) -> Path | None:
-    """The file among the students' folders, else beside the folder that holds them; None without it.
+    """The file among the students' folders, or beside the folder that contains them; None without it.
 
     A link is not followed: a student may have put it there.
     """
@@ -83,7 +83,7 @@ def read_rows(
     Args:
         needed: the headings without which nothing can be read.
         known: all headings.
-        about: what else a person has to know of the columns, as the end of a sentence.
+        about: further information about the columns, as the end of a sentence.
         strip: whether blanks around a cell mean nothing.
 
     Raises:

@@ -1,4 +1,4 @@
-"""``collected.csv``, the record of what ``collect`` laid out: whose it is, where from, and when submitted.
+"""``collected.csv``, the record of collected notebooks: student, source, and time of submission.
 
 The file's own time changes with each copy of a folder; the record keeps when a notebook was submitted. A row
 whose notebook ends with a slash is about a repository: whose it is, and when it was read.
@@ -52,10 +52,10 @@ class Entry:
         notebook: its name in the folder; of a repository its name and a slash.
         submitted: when; of a repository when it was read.
         origin: its path in the source.
-        system: knows the student by the `id`; empty where none does.
+        system: knows the student by the `id`; empty if none does.
         is_marked_late: by that system.
         sha256: of what was laid out.
-        missing: where clones did not hold it any more the last time, or could not be read.
+        missing: set if it was not in clones any more the last time, or if they could not be read.
         seen: when it was seen first, where only its commit says that it is older.
     """
 
@@ -92,7 +92,7 @@ class Entry:
 
 
 def _entry(row: Row) -> Entry:
-    """Raises GraderError where a cell cannot be understood."""
+    """Raises GraderError if a cell cannot be understood."""
     cells, missing = row.cells, None
     match row.word("missing", "unread", "gone"):
         case "unread" | "gone" as why:
@@ -124,10 +124,10 @@ class SubmissionTime:
 
     Attributes:
         modified: when its file was changed.
-        recorded: when it was submitted, as the record says; None where it says nothing of this notebook.
-        is_marked_late: whether the system that it comes from says that it is late; None where that marks
+        recorded: when it was submitted, as the record says; None if it says nothing of this notebook.
+        is_marked_late: whether the system that it comes from says that it is late; None if that marks
             nothing.
-        missing: where it was not found any more when clones were collected last.
+        missing: set if it was not found any more when clones were collected last.
         is_by_hand: whether somebody put it among what was collected of its student.
         claimed_until: when a night first saw it, where only its commit says that it is older.
     """
@@ -181,11 +181,11 @@ class Record:
         return self._folder_of_id.get((system, recorded(student_id))) if student_id else None
 
     def ids(self, folder: str, system: str) -> dict[str, set[str]]:
-        """By which ids a system knows whose folder it is, and the notebooks that came with each."""
+        """The ids of a folder's student in a system, and the notebooks that came with each."""
         return self._notebooks.get(folder, {}).get(system, {})
 
     def ids_of(self, folder: str) -> dict[str, str]:
-        """By system, the id by which it knows whose folder it is, where that is a single one."""
+        """By system, the id of a folder's student, if there is only one."""
         known = self._notebooks.get(folder, {})
         return {system: next(iter(ids)) for system, ids in known.items() if len(ids) == 1}
 
@@ -194,7 +194,7 @@ class Record:
         return self._entries.get((recorded(folder), recorded(notebook)))
 
     def remember(self, entry: Entry) -> None:
-        """Note what lies there now."""
+        """Record the present files."""
         self._entries[entry.key] = replace(entry, student=entry.key[0], notebook=entry.key[1])
 
     def repositories_of(self, folder: str) -> set[str]:
@@ -234,7 +234,7 @@ class Record:
     def note_repository(
         self, name: str, folder: str, login: str, at: datetime | None, *, is_students: bool
     ) -> None:
-        """Note whose repository it is and, with a time, that it was read then.
+        """Record the owner of a repository and, if there is a time, when it was read.
 
         Args:
             login: the part of its name that is not the assignment's.
@@ -252,7 +252,7 @@ class Record:
         unread: Collection[str],
         at: datetime,
     ) -> None:
-        """Mark what came from repositories before and is not there any more.
+        """Mark notebooks that came from repositories and are not there any more.
 
         Args:
             found: folders and names of the notebooks that are there.

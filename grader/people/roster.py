@@ -1,4 +1,4 @@
-"""``roster.csv``: the people of a class, by all the names and ids under which systems know them."""
+"""``roster.csv``: the people of a class, with their names and ids in all systems."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Roster(Directory):
 
     @property
     def about_unread(self) -> str:
-        """A sentence about columns that mean nothing here; empty where there are none."""
+        """A sentence about columns that mean nothing here; empty if there are none."""
         columns = ", ".join(some([terminal_text(heading) for heading in self.unread], _MOST_NAMED))
         return f"{self.path} has columns that are not read: {columns}." if columns else ""
 
@@ -176,7 +176,7 @@ def _full_name(known: Mapping[str, str]) -> str:
 
 
 def _kinds(headings: Sequence[str]) -> dict[str, int]:
-    """The columns by what they hold.
+    """The columns by their content.
 
     The heading ``id`` is Canvas's number where a column names students, else the students' name.
     """
@@ -196,7 +196,7 @@ def _plain_heading(cell: str) -> str:
 
 
 def _columns(sheet: Sheet) -> dict[str, int]:
-    """The columns by what they hold; empty where each row is a student's name, and there are no headings.
+    """The columns by their content; empty if each row is a student's name, and there are no headings.
 
     Raises:
         GraderError: there is no row, or the first has no heading that names students, or a mistyped one.

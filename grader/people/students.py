@@ -1,4 +1,4 @@
-"""Whose the folders of a class are, and whom a line of an instructor's file means."""
+"""The students of a class's folders, and of the lines in an instructor's files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``seen.csv``: what each collecting of clones saw, by repository, whatever its student is called.
+"""``seen.csv``: the commits that each run of ``collect`` saw in clones, by repository.
 
 A commit has the time that the student's computer gives it, and a push leaves no time in a clone. So the time
 of a version is what its commit claims, if no earlier reading of the repository contradicts that; else it is
@@ -54,7 +54,7 @@ class Sighting:
 
 
 def _sighting(row: Row) -> Sighting:
-    """Raises GraderError where a time is none."""
+    """Raises GraderError if a time is none."""
     cells = row.cells
     version = Committed(cells["path"], cells["blob"], cells["commit"], row.time("claimed"))
     return Sighting(version, row.time("seen"), row.time("submitted"))

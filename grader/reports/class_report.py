@@ -55,8 +55,8 @@ class Column:
 
     Attributes:
         title: its heading, by which pages and tests find it.
-        value: what a row is sorted by; text is sorted as the browser's language sorts it.
-        cell: what a row shows.
+        value: the sort key of a row; text is sorted by the rules of the browser's language.
+        cell: the content of a row's cell.
         remark: in small letters beside the title.
     """
 
@@ -97,7 +97,7 @@ def _percent_cell(student: Student) -> str:
 
 
 def _value_of(place: int) -> Callable[[Student], float]:
-    """The points for an assignment; below them what is missing, and last what is excused."""
+    """The points for an assignment; missing submissions sort below them, excused ones last."""
 
     def value(student: Student) -> float:
         entry = student.entries[place]
@@ -158,7 +158,7 @@ def report_html(  # noqa: PLR0913 - what the page shows
     Args:
         students: the whole class, including students without a submission.
         sandbox: the sandbox in force, or "none".
-        work: what several students share, the rarest first.
+        work: work that several students share, the rarest first.
         due: for each assignment a sentence about its deadline and penalty.
         unlisted: a sentence about each student who is not on the roster.
         known: the misconceptions by which mistakes are named.

@@ -20,7 +20,7 @@ class Span:
 
     Attributes:
         style: `exact` text has no code between its backticks, and keeps its direction of writing to itself.
-        target: what it links to; empty where it is no link.
+        target: the target of a link; empty if it is not a link.
     """
 
     text: str
@@ -93,10 +93,10 @@ class Snippet:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check, how it ended, and what is said about that.
+    """A check, its outcome, and the text about it.
 
     Attributes:
-        points: as text; empty where it has none.
+        points: as text; empty if it has none.
     """
 
     title: str
@@ -119,7 +119,7 @@ class Fold:
 
     Attributes:
         title: in our words.
-        about: what stands beside the title.
+        about: the text beside the title.
     """
 
     title: str

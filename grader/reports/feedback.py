@@ -70,7 +70,7 @@ def feedback_html(result: Result, pictures: Pictures, code: OwnCode, shows: Feed
 
     Args:
         code: the student's own, which belongs to the diagnoses.
-        shows: what is shown besides titles, outcomes and points.
+        shows: the parts that are shown besides titles, outcomes and points.
     """
     body = html(feedback(result, pictures, code, shows))
     return HTML.get_template("feedback.html").render(title=f"{result.student} · {result.what}", body=body)

@@ -1,4 +1,4 @@
-"""A document as HTML; `Markup.format` and `Markup.join` escape whatever is not markup of ours."""
+"""A document as HTML; `Markup.format` and `Markup.join` escape everything that is not our own markup."""
 
 from __future__ import annotations
 

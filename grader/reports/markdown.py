@@ -1,4 +1,4 @@
-"""A document as Markdown in which no text of a student's is markup, HTML or a mention."""
+"""A document as Markdown, in which students' text is never markup, HTML or a mention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A student's own code as feedback shows it: the cell of a function that failed, and the lines spoken of."""
+"""A student's own code in feedback: the cell of a failed function, and the lines that diagnoses name."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _rows(source: str, function: str, places: Sequence[Place]) -> Iterator[Row]:
 
 
 def _line_of(place: Place, quotes: Sequence[str]) -> int | None:
-    """The line of a place; None where no line of the cell is the one that was quoted.
+    """The line of a place; None if no line of the cell is the one that was quoted.
 
     IPython removes empty lines at the beginning of a cell, so that what runs may be numbered otherwise.
     """

@@ -1,4 +1,4 @@
-"""Which submissions a person has to look at, and why."""
+"""The submissions that a person must look at, and why."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Review:
 
 
 def reviews_of(results: Iterable[Result]) -> list[Review]:
-    """The submissions that a human has to look at: the gravest first, else in the order of the results."""
+    """The submissions that a human must look at: the gravest first, then in the order of the results."""
     return sorted(filter(None, map(review_of, results)), key=lambda review: review.rank)
 
 
 def review_of(result: Result) -> Review | None:
-    """Why a human has to look at a submission; None where nobody has to, as at excused work."""
+    """Why a human has to look at a submission; None if nobody has to, as at excused work."""
     if result.excuse:
         return None
     every = _reasons(result)
@@ -47,7 +47,7 @@ def review_of(result: Result) -> Review | None:
 
 
 def _reasons(result: Result) -> list[str]:
-    """Each kind of reason as a sentence; empty where it does not apply."""
+    """Each kind of reason as a sentence; empty if it does not apply."""
     unjudged, ended = ("", "") if result.error else _trouble(result.questions)
     flags = _flags(result.flags) if result.flags else ""
     versions = " ".join([*about_version(result), *about_others(result)]) if result.assignment else ""

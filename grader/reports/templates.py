@@ -1,4 +1,4 @@
-"""Templates of pages; each text of a student's is escaped where it is put in."""
+"""Templates of pages; text of students is escaped when it is inserted."""
 
 from __future__ import annotations
 

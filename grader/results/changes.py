@@ -127,7 +127,7 @@ def _outcomes(result: Result) -> dict[tuple[str, str], Outcome]:
 
 
 def add_change(store: ResultsStore, change: Change) -> None:
-    """Add a line to ``changes.csv``; the lines that are there stay, whatever program saved them.
+    """Add a line to ``changes.csv``; existing lines are kept, whatever program saved them.
 
     A run adds a change before it replaces the result, so a run that is killed in between loses none: the next
     run adds it again.

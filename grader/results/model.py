@@ -1,4 +1,4 @@
-"""A result: what a submission earned, check by check, and what it was graded with.
+"""A result: the points of a submission, check by check, and the provenance of the grading.
 
 From judging to JSON and back (`store.py`) there is this one form; reading keeps to these types.
 """
@@ -34,7 +34,7 @@ class CheckResult:
     """One check: its outcome, its points, and the texts that a student may read.
 
     Attributes:
-        points: what it earned.
+        points: its points.
         case: the name of the case that a ``partly`` check fails.
         message: the diagnosis, with its case; None if the check passed.
         failure, kind, group, stopped, place, is_example: of its `Finding`; results of older graders do not
@@ -136,7 +136,7 @@ class Flag:
     """Something noticed, and its code cell, from 1, or None.
 
     Attributes:
-        why: what was found, and why a person should look; empty in results of older graders.
+        why: the code that was found, and why a person should look; empty in results of older graders.
     """
 
     what: str
@@ -250,7 +250,7 @@ class Result:
         cells: failed cells, the first few of each way to end.
         more_cells: the number of other failed cells.
         handed_in: the time of the version that was graded, as in ``2026-11-21T03:00:00+00:00``, in the time
-            zone of the term; None where that is not known.
+            zone of the term; None if that is not known.
         late: None for a notebook that is in time, or has no deadline.
         adjustments: adjustments that the scores of the assignment and its questions include.
         missing: None if the notebook is still there, as far as is known.
@@ -274,7 +274,7 @@ class Result:
     flags: tuple[Flag, ...]
     questions: tuple[QuestionResult, ...]
     provenance: Provenance
-    end_task: QuestionResult | None = None  # results of older graders have none, nor what follows
+    end_task: QuestionResult | None = None  # results of older graders lack it and the fields below
     cells: tuple[FailedCell, ...] = ()
     more_cells: int = 0
     handed_in: str | None = None

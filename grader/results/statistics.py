@@ -42,9 +42,9 @@ class Mistake:
     """A mistake in a question, and the students who made it; each student has one for a question.
 
     Attributes:
-        text: what they misunderstood or, where no known-wrong answer matches, what the check found.
+        text: the misconception or, if no known-wrong answer matches, the check's finding.
         names: of the known-wrong answers that fail in the same way.
-        students: who made it.
+        students: the students who made it.
         example: the message that most of them got.
     """
 
@@ -75,10 +75,10 @@ class Figures:
 
     Attributes:
         mean: of the scores; a question that was not answered counts 0.
-        percent: the mean in percent of what the question is worth; None where it is worth nothing.
+        percent: the mean in percent of what the question is worth; None if it is worth nothing.
         spread: the standard deviation of the scores.
         discrimination: how well it separates strong from weak students, from -1 to 1; see `discrimination`.
-        remarks: what stands out, in words.
+        remarks: sentences about unusual figures.
     """
 
     mean: float
@@ -97,7 +97,7 @@ class QuestionSummary:
         answered: how many answered it.
         checks: as the newest result has them.
         mistakes: of those who answered it, the most frequent first.
-        figures: None where no submission was graded.
+        figures: None if no submission was graded.
     """
 
     id: str
@@ -119,7 +119,7 @@ class AssignmentSummary:
     """An assignment.
 
     Attributes:
-        max_score: what can be earned, as the newest result says.
+        max_score: the points that can be earned, from the newest result.
         scores: of all that was graded, in the order of the results.
         errors, excused: how many submissions could not be graded, and how many are excused.
         questions: as the newest result has them.

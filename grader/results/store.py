@@ -1,4 +1,4 @@
-"""The folder of a run's results; every file in it is complete or not there.
+"""The folder of a run's results; every file in it is either complete or missing.
 
 A run takes a file that it cannot read for one that is missing, and makes it again. What goes to other systems
 is read strictly by `read_results`: a file that is no result is refused, and not left out.
@@ -81,7 +81,7 @@ class Run:
 
 
 class ResultsStore:
-    """``--out``: what was graded before, and where new results go; inside a ``with`` no other run may write.
+    """``--out``: earlier and new results; inside a ``with`` no other run may write.
 
     Args:
         path: the folder; it is made where it is missing.
@@ -137,11 +137,11 @@ class ResultsStore:
             ) from error
 
     def write_run(self, run: Run) -> None:
-        """Keep what the next run needs to go on from here."""
+        """Store the data that the next run needs to continue from here."""
         self.write(self.path / "run.json", json.dumps({"schema": RUN_SCHEMA, **asdict(run)}, indent=1) + "\n")
 
     def result(self, student: str, name: str) -> Result | None:
-        """A submission's stored result; None where there is none, or none that can be read."""
+        """A submission's stored result; None if there is none, or none that can be read."""
         try:
             return _read_result(self._place("submissions", student, name))
         except (OSError, ValueError, RecursionError):
@@ -199,7 +199,7 @@ class ResultsStore:
             (self.path / "feedback" / student).rmdir()
 
     def head(self, student: str, name: str) -> Head | None:
-        """The head of a submission's stored evidence; None where there is none that can be read."""
+        """The head of a submission's stored evidence; None if there is none that can be read."""
         return _read_head(self._place("evidence", student, name))
 
     def evidence(self, student: str, name: str) -> tuple[Head, Evidence] | None:
@@ -207,7 +207,7 @@ class ResultsStore:
         return _read_evidence(self._place("evidence", student, name))
 
     def write_evidence(self, student: str, name: str, head: Head, evidence: Evidence) -> None:
-        """Store what was observed, so that a changed assertion need not run student code again."""
+        """Store evidence, so that a changed assertion need not run student code again."""
         self.write(self._place("evidence", student, name), _evidence_text(head, evidence))
 
     def expected(self, kind: str, stem: str, seed: int) -> tuple[Head, Evidence] | None:
@@ -220,11 +220,11 @@ class ResultsStore:
         return _read_evidence(self._expected_path(kind, stem, seed))
 
     def write_expected(self, kind: str, stem: str, head: Head, evidence: Evidence) -> None:
-        """Store what was observed of such a notebook, beside what was observed on other inputs."""
+        """Store evidence of such a notebook, beside that with other inputs."""
         self.write(self._expected_path(kind, stem, head.seed), _evidence_text(head, evidence))
 
     def prune_expected(self) -> None:
-        """Remove what was observed of the course's notebooks on inputs that no stored observation has.
+        """Remove evidence of the course's notebooks whose inputs no stored submission has.
 
         Raises:
             BrokenRunError: a file cannot be removed.
@@ -266,7 +266,7 @@ def _evidence_text(head: Head, evidence: Evidence) -> str:
 
 
 def _read_head(path: Path) -> Head | None:
-    """The head of the evidence in a file; None where there is none that can be read."""
+    """The head of the evidence in a file; None if there is none that can be read."""
     try:
         with path.open(encoding="utf-8") as file:
             return _head_of(file.readline().rstrip().removesuffix(","))
@@ -279,7 +279,7 @@ def _head_of(line: str) -> Head:
 
 
 def _read_evidence(path: Path) -> tuple[Head, Evidence] | None:
-    """The evidence in a file, with its head; None where there is none, or none that can be read."""
+    """The evidence in a file, with its head; None if there is none, or none that can be read."""
     try:
         head, _, rest = path.read_text(encoding="utf-8").partition(f",{_EVIDENCE}")
         return _head_of(head), Evidence.from_json(rest.removesuffix("}\n"))
@@ -383,7 +383,7 @@ def read_results(results: Path) -> list[Result]:
 
 
 def _read_result(path: Path) -> Result:
-    """The result in a file; OSError, RecursionError and ValueError where there is none.
+    """The result in a file; OSError, RecursionError and ValueError if there is none.
 
     Raises:
         GraderError: another version of the grader wrote it.

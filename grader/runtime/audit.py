@@ -1,4 +1,4 @@
-"""Notices what only cheating needs, however it is spelt, and reports it before it can be taken back.
+"""Notices actions that only cheating needs, and reports each before it can be undone.
 
 Python raises audit events for it (PEP 578). Libraries ask for frames too, and some hand them on
 (``traceback.walk_stack``, ``bdb``, ``torch._jit_internal``). So frames, tracing, the collector's objects and
@@ -155,7 +155,7 @@ def begin_request(words: dict[str, Any]) -> None:
 
 
 def keep_libraries() -> None:
-    """In the zygote: keep what libraries hold that count as innocent."""
+    """In the zygote: record the content of innocent libraries."""
     for module in {*_COMPARED, *_ALWAYS}:
         kinds = [] if module is builtins else [v for v in vars(module).values() if isinstance(v, type)]
         own = [kind for kind in kinds if kind.__module__ == module.__name__]
@@ -175,7 +175,7 @@ def expect(code: CodeType) -> None:
 
 
 def frame_that_asks(name: str, above: int = 1) -> FrameType | None:
-    """The frame in which a function of this name was called; None where it is ours.
+    """The frame in which a function of this name was called; None if it is ours.
 
     A callable of C that runs in the frame of other code is noticed.
 
@@ -195,13 +195,13 @@ def frame_that_asks(name: str, above: int = 1) -> FrameType | None:
 
 
 def notice_author(what: str) -> None:
-    """Report what the caller of our present function did, in the cell whose code is nearest."""
+    """Report an action of our function's caller, for the cell whose code is nearest."""
     frame = _frame_in(_running()).f_back
     notice(what, _author(frame and frame.f_back, on_behalf=True, is_hidden=True) or "")
 
 
 def notice(what: str, file: str) -> None:
-    """Report what was noticed in a cell, by the name of its file."""
+    """Report an event in a cell, by the name of its file."""
     cell = cell_of(file)
     cells = _noticed.setdefault(what, set())
     if cell not in cells and len(cells) < _MOST_CELLS:
@@ -228,7 +228,7 @@ WatchedModule.__name__ = WatchedModule.__qualname__ = ModuleType.__name__  # for
 
 
 def watch_modules(modules: Iterable[ModuleType]) -> None:
-    """In the zygote: report from now on which cells replace what these modules hold."""
+    """In the zygote: from now on, report cells that replace attributes of these modules."""
     for module in modules:
         module.__class__ = WatchedModule
 
@@ -319,7 +319,7 @@ def _names(frame: FrameType, event: str, arguments: tuple[Any, ...]) -> bool:
 def _author(
     frame: FrameType | None, *, on_behalf: bool, is_hidden: bool = False, is_followed: bool = False
 ) -> str | None:
-    """The file of the notebook's code that did it, or let a library do it; None where none did.
+    """The file of the notebook's code that did it, or let a library do it; None if none did.
 
     Args:
         frame: the code that runs.

@@ -129,7 +129,7 @@ class Notebook:
         starter_code: Mapping[str, str],
         checks: Mapping[str, Collection[int]],
     ) -> None:
-        """Before the first cell: say what the assignment is.
+        """Set the assignment, before the first cell runs.
 
         Args:
             demonstrations: the sources of the released cells, without starter code.

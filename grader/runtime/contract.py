@@ -216,7 +216,7 @@ class _Case:
         return _called(self._call, function, setup)
 
     def _with_memory(self, setup: Setup) -> dict[str, Any]:
-        """The bytes that the process holds in addition after the call, and what the call did."""
+        """The additional bytes that the process holds after the call, and the observation of the call."""
         function = getattr(self._student, self._plan["function"])
         perturbation.pause()
         seen = self._called_on_scale(function, setup)
@@ -234,7 +234,7 @@ class _Case:
         return {name: value for name, value in seen.items() if not _is_default(name, value)}
 
     def _called_on_scale(self, function: Any, setup: Setup) -> dict[str, Any]:
-        """The memory that a call holds, and what it did; its result is dropped."""
+        """The memory that a call holds, and its observation; the result is dropped."""
         self._switch()
         with SideEffects(**setup, **setup.around) as side_effects:
             memory.held_for_good()

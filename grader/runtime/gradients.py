@@ -44,7 +44,7 @@ def begin_request(seed: int) -> None:
 
 
 def begin_case(number: int, arriving: str) -> None:
-    """Let the cotangents of a case of a contract follow from its number, whatever became of cases before."""
+    """Derive the cotangents of a case from its number, independently of earlier cases."""
     _kind[:] = [arriving]
     _drawn[1] = 1000 * number
     _overwritten[:] = [False]

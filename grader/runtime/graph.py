@@ -70,7 +70,7 @@ class Walk:
         return any(index is None for after in self.after for index in after)
 
     def _meet(self, node: Any) -> int | None:
-        """The index of a node, perhaps a new index; None where there are too many."""
+        """The index of a node, perhaps a new index; None if there are too many."""
         index = self.indices.get(identity(node))
         if index is None and len(self.nodes) < self._most:
             index = self.indices[identity(node)] = len(self.nodes)
@@ -128,7 +128,7 @@ State = tuple[str, str, int | None, int | None, Any]
 
 
 def states(node: Any) -> list[State]:
-    """The saved tensors of a node, each with what became of it."""
+    """The saved tensors of a node, each with its state."""
     kind = type(node)
     if issubclass(kind, _PythonNode):
         return _state("saved", node, _raw_of_python, _saved_by_python)
@@ -205,7 +205,7 @@ _output, _shape, _requires, _retains = (
 
 
 def graph(**named: Any) -> dict[str, Any]:
-    """The autograd graph behind named tensors; what else a student returned is left out."""
+    """The autograd graph behind named tensors; other objects that a student returned are left out."""
     return graph_of(Given(named).tensors, IN_AN_ANSWER)
 
 

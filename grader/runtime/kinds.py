@@ -246,7 +246,7 @@ _noticed: list[Any] = []
 
 
 class Recorder:
-    """Records what networks did during a call, how often and with which arguments."""
+    """Records the calls of networks during a call of the function, with their arguments."""
 
     def __init__(self, networks: dict[int, str], wanted: Collection[str] = ()) -> None:
         events = [note.rpartition(".")[2].partition("+")[0] for note in wanted]
@@ -493,7 +493,7 @@ class Net(nn.Module):
             self.register_buffer("unused", None)
 
     def pieces(self) -> tuple[Any, Any, Any]:
-        """The first layer, what depends on the mode, and the last layer."""
+        """The first layer, the part that depends on the mode, and the last layer."""
         net: Any = self
         if "weight" in self._parameters:
             return (
@@ -586,7 +586,7 @@ def _hook(net: Any, part: Any) -> None:
 
 
 def _hook_that_changes(net: Any) -> None:
-    """Register hooks that change what the network returns."""
+    """Register hooks that change the network's output."""
     net.register_forward_pre_hook(opaque(lambda module, args: None))
     net.register_forward_hook(opaque(lambda module, args, out: 3 * out))
 
@@ -726,7 +726,7 @@ NAMES = {
 
 
 def tensors_in(thing: Any) -> Iterator[Any]:
-    """The tensors of what was made: itself, or those in lists, tuples and networks."""
+    """The tensors of an argument: itself, or those in lists, tuples and networks."""
     if isinstance(thing, torch.Tensor):
         yield thing
     elif isinstance(thing, list | tuple):

@@ -1,4 +1,4 @@
-"""Keeps torch from importing its compiler and its symbolic shapes only to be left alone by them.
+"""Keeps torch from importing its compiler and its symbolic shapes without using them.
 
 Every step of an optimizer, every checkpoint and ``torch.func.grad`` ask ``torch._dynamo`` to keep the
 compiler away, and every backward from a vector asks ``torch.fx.experimental.symbolic_shapes`` whether its

@@ -1,4 +1,4 @@
-"""How many bytes the process holds: whatever form keeps them, the allocator has handed them out."""
+"""The bytes that the process holds, as counted by the allocator."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def held() -> int:
 
 
 def held_for_good() -> int:
-    """The same without what only refers to itself."""
+    """The same after garbage collection."""
     _collect()
     return held()
 
 
 def warm_up(rows: int, width: int) -> None:
-    """Let torch take what it keeps for products of matrices of such sizes, and smaller ones."""
+    """Let torch allocate its buffers for matrix products of these sizes, and smaller ones."""
     inputs = torch.randn(rows, 12)
     net = nn.Sequential(nn.Linear(12, width), nn.Tanh(), nn.Dropout(), nn.Linear(width, 12))
     for x in (inputs, inputs.double(), inputs.view(2, -1, 12)):

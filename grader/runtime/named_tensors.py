@@ -1,4 +1,4 @@
-"""The tensors that named values stand for, each with a name as its author would write it.
+"""The tensors in named values, each with a name as its author would write it.
 
 A module stands for its parameters (``cell.weight_hh``), a list or a tuple for its items (``state[0]``), and a
 dict for its values (``batch.x``); they may hold each other. All are read past their own methods.
@@ -87,7 +87,7 @@ class Given:
 
 
 def _items_of(value: Any) -> Iterator[tuple[str, Any]]:
-    """The items of a container, each with what its name ends in; of anything else none."""
+    """The items of a container, each with the end of its name; none for other objects."""
     kind = type(value)
     if issubclass(kind, list):
         yield from ((f"[{index}]", item) for index, item in enumerate(list.__iter__(value)))

@@ -1,4 +1,4 @@
-"""A notebook's names: which cells gave them their values, and which of them are answers.
+"""A notebook's names: the cells that gave them their values, and the names that are answers.
 
 Demonstrations use variables such as ``step``, ``loss`` or ``state``, and so do students. So an answer sees
 the names as they were when its ``grader.check`` cell ran, and changes that students' cells made below it. It
@@ -53,7 +53,7 @@ class NameHistory:
         self._before: dict[str, int] = {}  # the identities of all values before the cell that runs
 
     def run(self, code: types.CodeType, text: str, run: Callable[[], None]) -> None:
-        """Run a cell, whose text is ``text_of(code)``, and follow what it does to names.
+        """Run a cell, whose text is ``text_of(code)``, and track the names that it changes.
 
         Code that runs meanwhile, below a magic, is part of the cell.
         """
@@ -195,7 +195,7 @@ def _names_in(code: types.CodeType) -> _Names:
 
 
 def _definitions_of(value: Any, sources: Sources) -> list[ast.stmt | None]:
-    """The top-level definition of a function, or of each method of a class; None where it is in no cell."""
+    """The top-level definition of a function, or of each method of a class; None if it is in no cell."""
     is_class = issubclass(type(value), type)
     candidates = _class_dict(value).values() if is_class else [value]
     functions = [c.__func__ if type(c) in (staticmethod, classmethod) else c for c in candidates]

@@ -1,4 +1,4 @@
-"""Callables and classes of ours that student code can use and not look into.
+"""Makes our callables and classes usable for student code, but not inspectable.
 
 A Python function shows its globals and its closure to any code that holds it, and a bound method shows its
 object. So a signal handler, a stand-in for Jupyter, a hook or the ``forward`` of a network would give student

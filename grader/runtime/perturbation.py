@@ -48,13 +48,13 @@ class Perturbation(TorchDispatchMode):  # type: ignore[no-untyped-call]
         _in_force.clear()
 
     def begin(self) -> None:
-        """Move what is computed from here on."""
+        """Perturb all results from here on."""
         if not self._is_entered:
             self._is_entered = True
             super().__enter__()  # type: ignore[no-untyped-call]
 
     def pause(self) -> None:
-        """Let be what is computed from here on."""
+        """Perturb no results from here on."""
         if self._is_entered:
             self._is_entered = False
             super().__exit__(None, None, None)  # type: ignore[no-untyped-call]
@@ -124,7 +124,7 @@ def is_in_force() -> bool:
 
 
 def pause() -> None:
-    """Inputs that are made from here on stay what they are, until a name of the notebook is taken again."""
+    """Don't perturb inputs that are made from here on, until a name of the notebook is read again."""
     for movement in _in_force:
         movement.pause()
 

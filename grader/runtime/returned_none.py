@@ -1,4 +1,4 @@
-"""Reads in the source of a student's function why it returned None in every case of a contract."""
+"""Finds in the source of a student's function why it returned None in every case of a contract."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _read(code: Any, source: str) -> dict[str, str]:
 
 
 def _definition(code: Any, source: str) -> Any:
-    """The definition in a cell that a piece of code was compiled from; None where that is not certain."""
+    """The definition in a cell that a piece of code was compiled from; None if that is not certain."""
     if len(source) > _MAX_SOURCE:
         return None
     tree = compile(source, "<cell>", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True)

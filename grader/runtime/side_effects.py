@@ -1,4 +1,4 @@
-"""Records what a call may change in the things it was given.
+"""Records everything that a call may change in its arguments.
 
 A record is a dict from a path (``model.head.weight``, ``batches[0][1]``) to what was seen there, read past
 whatever a class of the student's defines. Only what differs leaves the worker: a model has many parts, and
@@ -87,7 +87,7 @@ class SideEffects:
 
 
 class _Recorder:
-    """Records what is on a path and all that can be reached from there, each object once."""
+    """Records the object on a path and all objects that it reaches, each object once."""
 
     def __init__(self, numbers: dict[int, tuple[int, Any]]) -> None:
         self._numbers, self._seen = numbers, set[int]()

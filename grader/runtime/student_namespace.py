@@ -50,7 +50,7 @@ def make_plain(value: Any) -> list[str]:
 
 
 def _restored_classes(kinds: list[tuple[Any, type]]) -> list[str]:
-    """Give values the classes again that they had; returns what was changed, for a flag."""
+    """Restore the classes of values; returns descriptions of the changes, for a flag."""
     exchanged = [(value, kind) for value, kind in kinds if type(value) is not kind]
     for value, kind in exchanged:
         _set_class(value, kind)
@@ -78,10 +78,10 @@ _ANSWERING = ("torch function modes", "torch dispatch modes", "frame evaluation"
 
 
 class CallWatch:
-    """Looks at each call of a student's code as it returns: undoes what it did to torch, makes tensors plain.
+    """Examines each call of student code when it returns: undoes its changes of torch, makes tensors plain.
 
     Attributes:
-        patched: what calls replaced of torch, for flags.
+        patched: the parts of torch that calls replaced, for flags.
         has_value: by the name of each function that was called, whether it ever returned anything but None.
     """
 
@@ -94,7 +94,7 @@ class CallWatch:
 
         Args:
             function: makes the call.
-            given: what the student's code gets to hold.
+            given: the objects that the student's code gets.
         """
         before, given = torch_state.listeners(), [*given]
         watched = (v for v in given if issubclass(type(v), _Base) or is_module(v) or is_optimizer(v))
@@ -110,7 +110,7 @@ class CallWatch:
         return result
 
     def watched(self, name: str, function: Callable[..., Any]) -> Any:
-        """A student's function whose calls are looked at."""
+        """A student's function whose calls are examined."""
 
         def call(*args: Any, **kwargs: Any) -> Any:
             result = self.call(lambda: function(*args, **kwargs), (*args, *kwargs.values()))

@@ -1,4 +1,4 @@
-"""Reads tensors, modules and optimizers through what torch offered before any student's code ran.
+"""Reads tensors, modules and optimizers with functions captured before any student's code ran.
 
 A student's class can override ``parameters``, ``__getattr__`` or ``state``, and replace ``_parameters`` by
 its own kind of dictionary. So attributes are taken from where Python keeps them, and dictionaries and lists
@@ -194,7 +194,7 @@ def _elements(tensor: Any) -> bytes | None:
 
 
 def _in_plain_numbers(tensor: Any) -> Any:
-    """The same elements in a dtype that travels as it is; None where there is none."""
+    """The same elements in a dtype that travels as it is; None if there is none."""
     if _is_complex(tensor):
         tensor = _view_as_real(_resolve_conj(tensor))
     dtype = _dtype(tensor)

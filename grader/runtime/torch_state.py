@@ -318,7 +318,7 @@ class _ManyAttributes:
         self._sizes = [len(each.values) for each in classes]
 
     def restore(self) -> list[str]:
-        """Put back what was changed; returns its names."""
+        """Restore changed attributes; returns their names."""
         are_same = all(map(is_, map(_get, self._places, self._names, repeat(_MISSING)), self._values))
         if are_same and [*map(len, self._classes)] == self._sizes:
             return []
@@ -380,6 +380,6 @@ def _names_in(code: types.CodeType) -> Iterator[str]:
 
 
 def restore_attributes() -> list[str]:
-    """Put back what of this was changed; returns its names."""
+    """Restore the changed ones of these attributes; returns their names."""
     functions = audit.put_back_functions()
     return functions + [name for attributes in _relied_on.values() for name in attributes.restore()]

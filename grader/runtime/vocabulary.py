@@ -61,7 +61,7 @@ def end_call() -> None:
 
 
 def state(thing: Any) -> dict[str, Any]:
-    """Snaps of everything a module or an optimizer holds; TypeError where it is neither."""
+    """Snaps of everything a module or an optimizer holds; TypeError if it is neither."""
     if torch_objects.is_module(thing):
         parts = {part: torch_objects.named(thing, f"_{part}") for part in ("parameters", "buffers")}
         return {part: {name: snap(held) for name, held in named.items()} for part, named in parts.items()}

@@ -1,5 +1,5 @@
-"""Runs a student's notebook confined, and brings back evidence; ``worker`` is the confined process.
+"""Runs a student's notebook in a sandbox and returns evidence; ``worker`` is the confined process.
 
-``observer.observe`` shows the whole: it asks workers, which ``zygote.py`` forks, over a ``wire.py``, and
-``decoding.py`` reads what they say. Seeds, judging and writing stay with the caller.
+``observer.observe`` is the entry point. It sends requests to workers, which ``zygote.py`` forks, over
+``wire.py``, and ``decoding.py`` decodes their answers. The caller chooses seeds, judges and writes.
 """

@@ -1,4 +1,4 @@
-"""Runs a notebook's cells, and again in another worker where something goes wrong.
+"""Runs a notebook's cells, and runs them again in another worker if a worker fails.
 
 A cell that kills its worker is left out and the rest run again, at most twice; the third such cell ends the
 notebook. Cells may take three quarters of a notebook's time.
@@ -154,7 +154,7 @@ class NotebookRun:
         self._starved |= begun.was_starved_until(worker.cpu_times())
 
     def note_patched(self, patched: Iterable[str]) -> None:
-        """Remember what the notebook changed in torch."""
+        """Record the notebook's changes of torch."""
         self._patched = united(self._patched, patched)
 
     def seconds_left(self, end: float = float("inf")) -> float:
@@ -162,13 +162,13 @@ class NotebookRun:
         return max(0.01, min(end, self.deadline) - time.monotonic())
 
     def evidence(self, answers: dict[str, Answer], fault: str | None = None) -> Evidence:
-        """The evidence of what is known."""
+        """The evidence so far."""
         cells = [self._failed[number] for number in sorted(self._failed)]
         found = self.names, answers, cells, self._patched, self._notices, fault
         return Evidence(*found, starved=self._starved, size=self._size, defined_in=self.defined_in)
 
     def _loads(self, worker: WorkerProcess) -> bool:
-        """Run the cells, and survey what they defined; False where another worker has to."""
+        """Run the cells, and survey the defined names; False if another worker must do so."""
         try:
             self.ask(
                 worker, "assignment", self._assignment(), self._limits.cell, partial(parse_exactly, None)
@@ -191,7 +191,7 @@ class NotebookRun:
         return {"demonstrations": plan.demonstrations, "starter_code": plan.starter_code, "checks": checks}
 
     def _run_cells(self, worker: WorkerProcess) -> None:
-        """Run the cells, until their time is over; what is defined by then counts."""
+        """Run the cells until their time is over; the names that are defined by then count."""
         for position, cell in enumerate(self._cells):
             if time.monotonic() < self.cells_end:
                 self._run_cell(worker, cell)

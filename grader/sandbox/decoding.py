@@ -148,7 +148,7 @@ class _Value(Struct, array_like=True, forbid_unknown_fields=True):
 
 
 def _below(level: int, content: Any, levels: int = 2) -> int:
-    """The level in the JSON of what is in the content of a value, itself one level below the value."""
+    """The nesting level of the parts of a value's content, which is one level below the value."""
     below = level + (levels if content else 1)
     if below > MAX_NESTING:
         raise MalformedError
@@ -286,7 +286,7 @@ Status = Literal["answered", "untouched", "missing"]  # of a function
 
 
 class Survey(Exact, frozen=True):
-    """The functions that a notebook defined, their cells, and what it patched."""
+    """The functions that a notebook defined, their cells, and the parts of torch that it patched."""
 
     names: dict[str, Status]
     cells: dict[str, Count | None]

@@ -121,7 +121,7 @@ class Answer:
         text: the JSON of the worker's answer, byte for byte, or a reason in our own words, on one line.
         outcome: the text, decoded.
         none: for each function that returned None in every call of the request, the reason.
-        patched: what student code replaced in torch.
+        patched: the parts of torch that student code replaced.
         changed: other changes by student code that cannot be undone.
     """
 
@@ -195,7 +195,7 @@ class SkippedStatement:
     """A statement that did not run because its cell had raised an error.
 
     Attributes:
-        line: where it begins.
+        line: its first line.
         text: its first line, written by a student, cut.
         names: the names that it would have defined.
     """
@@ -280,7 +280,7 @@ class Evidence:
         answers: the answer to each request, by its name. For a measured sensitivity to rounding, also the
             answers of the reference with perturbed results, by ``name (perturbed 1)``.
         cells: the cells that failed.
-        patched: what the notebook's cells or functions changed in torch, such as ``torch.Tensor.backward``.
+        patched: the parts of torch that the notebook changed, such as ``torch.Tensor.backward``.
         traces: actions noticed by a worker that normal answers don't need.
         fault: why nothing could be observed at all, or None.
         starved: whether other processes used the processors when time ran out, or the memory when the system

@@ -62,7 +62,7 @@ def observe_perturbed(
 
     Args:
         observe: observes the reference.
-        plan: what it was asked.
+        plan: the requests to it.
     """
     plans = [plan.perturbed(seed) for seed in _SEEDS_OF_PERTURBATION]
     pool = ThreadPoolExecutor(len(plans))

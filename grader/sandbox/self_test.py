@@ -100,7 +100,7 @@ class SelfTestReport:
 
 
 def run_self_test() -> SelfTestReport:
-    """Start a zygote, which attacks its own sandbox; BrokenRunError where it could not even be started."""
+    """Start a zygote, which attacks its own sandbox; BrokenRunError if it could not even be started."""
     try:
         with Zygote() as zygote:
             return SelfTestReport(zygote.sandbox.hello, None)

@@ -1,4 +1,4 @@
-"""The trusted end of the pipes to a worker: nothing that comes is believed.
+"""The trusted end of the pipes to a worker, which treats all answers as untrusted.
 
 A request and its answer are four bytes of length, then JSON. The length is capped before anything is read, an
 answer begins with the id of its request, and every wait has a deadline. ``decoding.py`` caps items and depth
@@ -29,7 +29,7 @@ class WireError(Exception):
 
 
 class Wire:
-    """A request pipe to a worker, an answer pipe from it, and the pipe of what it prints.
+    """A request pipe to a worker, an answer pipe from it, and the pipe of its output.
 
     It owns the three descriptors, and closes them.
     """
@@ -44,7 +44,7 @@ class Wire:
         self._reading = _poll((answer, select.POLLIN), (output, select.POLLIN))
 
     def ask(self, operation: str, arguments: Any, seconds: float) -> str:
-        """Send a request and wait for the JSON of its answer; WireError where none comes as agreed."""
+        """Send a request and wait for the JSON of its answer; WireError if none comes as agreed."""
         deadline = time.monotonic() + seconds
         for _, events in self._unasked.poll(0):
             raise WireError("forged" if events & select.POLLIN else "closed")
@@ -96,7 +96,7 @@ class Wire:
         return bytes(received)
 
     def _wait(self, poll: select.poll, descriptor: int, deadline: float) -> None:
-        """Wait until a pipe is ready, draining what the worker prints."""
+        """Wait until a pipe is ready, and drain the worker's output."""
         while True:
             left = deadline - time.monotonic()
             ready = dict(poll.poll(left * 1000)) if left > 0 else {}
@@ -109,7 +109,7 @@ class Wire:
                 return
 
     def _drain(self) -> bool:
-        """Read a piece of what was printed, and forget it; False at the end of the stream."""
+        """Read and discard a piece of the output; False at the end of the stream."""
         try:
             return bool(os.read(self._output, 1 << 16))
         except BlockingIOError:

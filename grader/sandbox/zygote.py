@@ -155,7 +155,7 @@ class Zygote:
             self._started.close()
 
     def worker(self) -> WorkerProcess:
-        """Fork a worker; BrokenRunError where the zygote is gone, or the machine stays too full."""
+        """Fork a worker; BrokenRunError if the zygote is gone, or the machine stays too full."""
         reason = ""
         for pause in (0.0, *_PAUSES):
             time.sleep(pause)
@@ -241,7 +241,7 @@ def _write(pipe: IO[bytes], text: bytes) -> None:
 
 
 def _require_linux() -> None:
-    """Only Linux has what forks, hands over and kills workers, with and without a sandbox."""
+    """Require Linux, with and without a sandbox, for its system calls to fork, pass and kill workers."""
     if sys.platform != "linux":
         system = {"darwin": "macOS", "win32": "Windows"}.get(sys.platform, sys.platform)
         raise SandboxError(
@@ -371,7 +371,7 @@ class WorkerProcess:
 
 
 def killed_for_memory() -> int:
-    """How many processes the kernel has killed for want of memory so far; 0 where it does not say."""
+    """How many processes the kernel has killed for want of memory so far; 0 if it does not say."""
     try:
         counted = Path("/proc/vmstat").read_text(encoding="ascii").split()
         return int(counted[counted.index("oom_kill") + 1])

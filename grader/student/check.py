@@ -1,4 +1,4 @@
-"""`check`: runs a student's notebook and its public tests, even if they end their process, and reports."""
+"""`check`: runs a notebook and its public tests, even if they end their process, and reports the outcome."""
 
 from __future__ import annotations
 

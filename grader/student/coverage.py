@@ -1,4 +1,4 @@
-"""The sentence that a passed public check comes with: which inputs the graded checks use beyond it."""
+"""The sentence after a passed public check: inputs that the graded checks also use."""
 
 from __future__ import annotations
 

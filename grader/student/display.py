@@ -129,7 +129,7 @@ def print_hint(to: Console, question: str, given: Hint, number: int, count: int)
 
 
 def closing(report: NotebookReport) -> Iterator[str]:
-    """How many public checks pass, what the graded ones use beyond them, and the next step."""
+    """The number of public checks that pass, further inputs of the graded checks, and the next step."""
     whole = len(report.questions) == len(report.notebook.questions)
     if len(report.questions) > 1:
         yield counted(report.questions)

@@ -1,4 +1,4 @@
-"""All notebooks of a folder: checks them one after the other, and `status`, which shows them in a table."""
+"""All notebooks of a folder: checking them one after the other, and `status`, which shows them in a table."""
 
 from __future__ import annotations
 

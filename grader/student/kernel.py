@@ -62,7 +62,7 @@ class CellRun:
         return replace(failure, line=number, code=code) if failure.code in {"", code} else failure
 
     def first_line_of_its_own(self, starter: str) -> str:
-        """The first line that is not in the starter code; empty where there is none."""
+        """The first line that is not in the starter code; empty if there is none."""
         known = {line.strip() for line in starter.splitlines()}
         lines = (line.strip() for line in self.source.splitlines())
         return next((line for line in lines if line not in known and not line.startswith(("#", "%"))), "")
@@ -86,7 +86,7 @@ class CellLog:
     """The cells that ran since the first cell, by IPython's own events."""
 
     def __init__(self, shell: Any) -> None:
-        """`shell` is what ``get_ipython()`` gives."""
+        """`shell` is the result of ``get_ipython()``."""
         self._names: dict[str, Any] = shell.user_ns
         self._before: dict[str, int] = {}
         self._runs: list[CellRun] = []
@@ -155,7 +155,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 @dataclass(eq=False)
 class Printed(io.TextIOBase):
-    """The beginning of what a call printed, and of its warnings, each of these once."""
+    """The beginning of a call's output, and of its warnings, each of these once."""
 
     text: str = ""
     lines: int = 0
@@ -176,7 +176,7 @@ class Printed(io.TextIOBase):
 
     @property
     def shown(self) -> str:
-        """The beginning of what was printed, and the warnings."""
+        """The beginning of the output, and the warnings."""
         cut = "\n..." if len(self.text) >= _MOST_PRINTED else ""
         return without_controls("\n".join(filter(None, [self.text.rstrip() + cut, *self.warned])))
 
@@ -196,7 +196,7 @@ class Printed(io.TextIOBase):
 
 @contextmanager
 def quiet() -> Iterator[Printed]:
-    """Take what is printed and warned of meanwhile, so that it does not stand above a verdict.
+    """Capture output and warnings meanwhile, so that they are not shown above a verdict.
 
     Meanwhile `input()` raises: a front end that waits for input blocks all later cells.
     """

@@ -1,4 +1,4 @@
-"""The keys of a terminal as they are pressed, one by one and without Enter.
+"""Reads single keys from a terminal, without Enter.
 
 What reads them is imported when it is needed, because each system has its own.
 """
@@ -15,7 +15,7 @@ _MOST = 64  # bytes of one read: a person types fewer between two looks
 
 
 def open_keyboard() -> Callable[[], None] | None:
-    """Let keys be read one by one; gives what puts the terminal back, None where there is no terminal."""
+    """Let keys be read one by one; returns a function that restores the terminal, None if there is none."""
     if sys.stdin is None or not sys.stdin.isatty():
         return None
     if sys.platform == "win32":

@@ -70,7 +70,7 @@ class StudentNotebook:
     document: Document
     stem: str  # the assignment it answers
     released: Document | None
-    questions: tuple[Question, ...]  # of the released one where that is known, else its own
+    questions: tuple[Question, ...]  # of the released notebook if it is known, otherwise its own
 
     @property
     def name(self) -> str:
@@ -150,7 +150,7 @@ def released_notebook(path: Path) -> StudentNotebook | None:
 
 
 def assignment_of(path: Path) -> str | None:
-    """The assignment that a notebook answers; None where it is not of the course."""
+    """The assignment that a notebook answers; None if it is not of the course."""
     try:
         notebook = read_document(path).notebook
     except NotebookError:
@@ -159,7 +159,7 @@ def assignment_of(path: Path) -> str | None:
 
 
 def _assignment(path: Path, notebook: Notebook | None, near: Mapping[str, StudentNotebook]) -> str | None:
-    """The assignment, as grading finds it: by metadata, else the file's name, else what is defined.
+    """The assignment, as grading finds it: by metadata, then the file's name, then the defined names.
 
     A notebook that cannot be read (None) is known by its name. So is one that was not released near, unless
     its metadata names an assignment.
@@ -318,7 +318,7 @@ def _released_near(path: Path) -> dict[str, StudentNotebook]:
 
 @lru_cache
 def _read_released(path: Path, modified: int) -> StudentNotebook | None:  # noqa: ARG001 - it changes with the time
-    """A released notebook; None where it cannot be read or asks nothing."""
+    """A released notebook; None if it cannot be read or asks nothing."""
     try:
         document = read_document(path)
     except NotebookError:
@@ -369,7 +369,7 @@ def _defines_answer(cell: DocumentCell, check: PublicCheck | None) -> bool:
 
 
 def cell_name(number: int, source: str) -> str:
-    """A code cell by its number, which Jupyter does not show, and what it defines or begins with."""
+    """A code cell by its number, which Jupyter does not show, and its definition or first line."""
     defined = functions_and_classes(source)
     kind = "class" if defined and re.search(rf"(?m)^class\s+{re.escape(defined[0])}\b", source) else "def"
     lines = [line.strip() for line in source.splitlines()]

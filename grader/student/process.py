@@ -1,4 +1,4 @@
-"""The process that runs a student's notebook: starts it, reads its events, ends it; and a pool of these."""
+"""Starts the process that runs a student's notebook, reads its events and ends it; and a pool of these."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NO_START = (
 
 
 class RunnerProcess:
-    """A fresh Python for one request, which imports torch at once; may show what the notebook prints."""
+    """A fresh Python for one request, which imports torch at once; may show the notebook's output."""
 
     def __init__(self, *, shows: bool = False) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="grader-check-"))

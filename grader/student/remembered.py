@@ -36,7 +36,7 @@ def remember(report: NotebookReport, seconds: float) -> None:
 
 
 def recall(notebook: StudentNotebook, seconds: float) -> NotebookReport | None:
-    """The report that was remembered; None where code, checks or what runs them have changed since."""
+    """The cached report; None if code, checks or the grader have changed since."""
     log = RunLog(notebook, seconds)
     try:
         content = json.loads(_file(notebook).read_bytes())

@@ -1,4 +1,4 @@
-"""`reset`: restores the starter code of one question, and loses nothing."""
+"""`reset`: restores the starter code of one question, and saves the student's version."""
 
 from __future__ import annotations
 

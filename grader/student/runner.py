@@ -1,4 +1,4 @@
-"""The process that runs a student's notebook on their machine, and writes what happens, line by line.
+"""The process that runs a student's notebook on their machine, and writes its events, line by line.
 
 It answers one request, a line of JSON on standard input: ``{"demonstrations": [source, ...],
 "cells": [[number, source], ...], "seconds": s, "in_full": bool,
@@ -51,7 +51,7 @@ def main() -> None:
         os._exit(1)
     faulthandler.cancel_dump_traceback_later()  # it may be long until somebody asks
     write({"ready": True})
-    line = request.readline()  # empty where the command that started this is gone
+    line = request.readline()  # empty if the command that started this is gone
     lifeline = threading.Thread(target=_end_with, args=(request,), daemon=True)
     lifeline.start()
     if line:

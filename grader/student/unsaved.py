@@ -1,4 +1,4 @@
-"""Whether a notebook that is open in Jupyter is newer than its file, as far as that can be known.
+"""Detects whether a notebook that is open in Jupyter is newer than its file.
 
 A check in a kernel notes which cell it was about and when that ran, beside the older versions that Jupyter
 keeps. A file that was saved before, and holds no such cell, is not what was checked. Of what was not checked

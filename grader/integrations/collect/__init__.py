@@ -68,8 +68,8 @@ def collect(  # noqa: PLR0913, PLR0917 - what comes back, and what decides about
 
     Args:
         path: the source: a folder of clones or of students' folders, or a learning-management system's zip.
-        folder: where they go; what it holds already is kept, or brought up to date.
-        prefixes: what names begin with, before the student's; None where nothing is said.
+        folder: the target; its present files are kept, or updated.
+        prefixes: the parts of names before the student's; None if they are unknown.
         unread: the names of repositories that could not be read, where the source holds the clones of all
             others as they are now: what came from them before and is not there any more is marked.
         closing: by assignment of the course, the times at which versions may have been the last in time; of a
@@ -140,7 +140,7 @@ def _note_repositories(
     read_at: Mapping[str, datetime],
     named: Collection[str],
 ) -> None:
-    """Note whose the repositories are: of those who have notebooks in them, else by their names.
+    """Record the owners of repositories, by the notebooks in them, otherwise by the repositories' names.
 
     Args:
         read_at: when each was read.

@@ -1,4 +1,4 @@
-"""The history of clones: when a version was committed, and which was the last in time.
+"""The history of clones: the commit times of versions, and the last version before the deadline.
 
 A clone is a stranger's: nothing that its configuration names is run, nothing is fetched, and what it makes
 Git print is bounded. What its commits claim is compared with what was seen before (`grader.people.witness`).

@@ -1,4 +1,4 @@
-"""Folders that are named as the students, which is what ``grade`` reads, and clones of repositories."""
+"""Folders that are named after students, as ``grade`` reads them, and clones of repositories."""
 
 from __future__ import annotations
 

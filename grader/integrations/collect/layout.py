@@ -1,4 +1,4 @@
-"""The folder of submissions, and its record; each collecting adds to it.
+"""The folder of submissions and its record, to which each run of ``collect`` adds.
 
 `collected.csv` says what was collected, of which student, from where and when. A student whom a system knows
 by an id keeps the folder of that id; others are known by their names. A newer version replaces a notebook
@@ -100,13 +100,13 @@ def student_folders(
 
 
 def folder_of(student: Student, record: Record, roster: Roster) -> str:
-    """The folder of a student without a notebook: the one that is known, else called as the student."""
+    """The folder of a student without a notebook: the known one, otherwise named like the student."""
     folder, person = _known(student, record, roster)
     return folder or (person.student if person else _spelt(student.name, record))
 
 
 def _known(student: Student, record: Record, roster: Roster) -> tuple[str | None, Person | None]:
-    """The folder that the student has already, and the student on the roster; None where it is not clear.
+    """The folder that the student has already, and the student on the roster; None if it is not clear.
 
     Moodle's numbers differ between assignments: a number with another name is somebody else's. A
     login keeps its folder when a name on the roster is corrected, and when another account is exchanged for
@@ -272,7 +272,7 @@ class Layout:
 def lay_out(
     targets: Sequence[Target], others: Mapping[str, str], ignored: Sequence[Skipped], layout: Layout
 ) -> Changes:
-    """Put notebooks where they belong, and note in the record what lies there; it is written at the end.
+    """Copy notebooks to their places, and add them to the record, which is written at the end.
 
     Args:
         others: by the folder of a student without a notebook, another file that was submitted: an empty file
@@ -354,10 +354,10 @@ def _require_free(path: Path, folder: Path) -> None:
 
 
 def _not_taken(new: Entry, before: Entry | None, there: str | None, *, is_night: bool) -> str | None:
-    """Why a version is not taken, as the end of a sentence; None where it is.
+    """Why a version is not taken, as the end of a sentence; None if it is.
 
     Args:
-        before: what was laid out in its place.
+        before: the file that it replaces.
         there: the hash of what lies there now.
         is_night: whether the source holds what is submitted now, so that an older version replaces a newer
             one.

@@ -1,4 +1,4 @@
-"""The records of collecting: a student, a notebook, what a system is and what it says of a source."""
+"""The types of ``collect``: a student, a notebook, a system, and a system's information about a source."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Context:
     """Information about a source from elsewhere.
 
     Attributes:
-        prefixes: what names begin with, before the student's; None where nothing is said.
+        prefixes: the parts of names before the student's; None if they are unknown.
         zone: of times without a time zone.
         at: now.
         is_night: whether clones are what the repositories hold now; else a clone is of the time at which it
@@ -120,8 +120,8 @@ class Named:
         student: as the system calls them.
         id: the system's own number of the student.
         logins: other ids of the student.
-        file: as the student called the file; empty where the name is a folder's.
-        when: of the submission; None where the name says nothing of it.
+        file: as the student called the file; empty if the name is a folder's.
+        when: of the submission; None if the name says nothing of it.
         order: grows with each submission, where the name has no time.
         attempt: the same for files of one name, which decides among those.
         is_late: whether the system marks it as late.
@@ -150,8 +150,8 @@ class System:
         title: names it for people.
         pattern: its names, as a person reads them.
         example: such a name, and the student in it.
-        about: what an instructor has to know, for the table in the documentation.
-        parse: what a name at the top says; None where it is none of the system's.
+        about: information for instructors, for the table in the documentation.
+        parse: decodes a name at the top; returns None if it is not the system's.
         is_loose: other systems' names may look like its own, so it is asked last.
         check: refuses what is ambiguous in all names together.
         is_wrapped: whether its zips hold everything in one folder.

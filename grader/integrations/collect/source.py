@@ -62,7 +62,7 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file in a source; `read` raises UnreadableError where it cannot be read."""
+    """A file in a source; `read` raises UnreadableError if it cannot be read."""
 
     parts: Parts  # below the folder that wraps everything
     path: str  # below the source, fit to be shown

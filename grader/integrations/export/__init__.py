@@ -144,7 +144,7 @@ class Export:
         return record.entry(folder, notebook) if record else None
 
     def title(self, stem: str) -> str | None:
-        """An assignment's title, or None where the course has no such assignment now."""
+        """An assignment's title, or None if the course has no such assignment now."""
         return self.course.assignment(stem).title if stem in self.course.stems else None
 
     def add_file(self, name: str, content: str | bytes) -> None:
@@ -164,13 +164,13 @@ class Format:
     """A format of another system, as its module describes it.
 
     Attributes:
-        name: what the command calls it.
-        write: writes the files of an export; it raises GraderError where it cannot.
-        help: what it writes, a line for each kind of file, for ``--help`` and the documentation.
-        advice: what to do with the files, for the documentation.
-        gradebook: the file that ``--gradebook`` names, which is filled in; empty where there is none.
+        name: its name in the command.
+        write: writes the files of an export; it raises GraderError if it cannot.
+        help: its output, a line for each kind of file, for ``--help`` and the documentation.
+        advice: how to use the files, for the documentation.
+        gradebook: the file that ``--gradebook`` names, which is filled in; empty if there is none.
         needs_gradebook: whether it writes nothing without that.
-        columns: what ``--column`` names; empty where it names nothing.
+        columns: the meaning of ``--column``; empty if it has none.
     """
 
     name: str
@@ -183,7 +183,7 @@ class Format:
 
 
 def plain_text(text: str) -> str:
-    """Text without what moves a cursor or cannot be encoded."""
+    """Text without characters that move a cursor or cannot be encoded."""
     return utf8_text(without_controls(text))
 
 

@@ -1,4 +1,4 @@
-"""Canvas's gradebook, which takes its own file back: a column is filled for each assignment."""
+"""Canvas's gradebook: its exported file, with a column filled for each assignment, to be imported again."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _points_possible(sheet: Sheet, column: int) -> str:
 def _canvas_scores(
     export: Export, sheet: Sheet, column: int, known: Sequence[tuple[Result, int]], people: Directory
 ) -> dict[tuple[int, int], str]:
-    """The scores by row and column; adds notes about what was filled in, and points that differ.
+    """The scores by row and column; adds notes about filled cells, and points that differ.
 
     Args:
         known: results with their rows.

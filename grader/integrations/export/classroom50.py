@@ -136,7 +136,7 @@ def _write_scores(export: Export, path: Path) -> None:
 
 
 def _read(path: Path, shape: type[_Shape]) -> tuple[dict[str, Any], _Shape]:
-    """A file of a classroom: all of it, and what is read of it.
+    """A file of a classroom: its whole content, and the part that is read.
 
     Raises:
         GraderError: it is missing, or not what Classroom 50 writes.
@@ -169,7 +169,7 @@ def _fill(
     entries: dict[str, dict[str, Any]] = {entry["owner"].casefold(): entry for entry in bucket["entries"]}
     people = _people(folder, [entry["owner"] for entry in entries.values()])
     pairs = export.pairs(results, people)
-    by_hand, without_group, filled = [], [], 0
+    overridden, without_group, filled = [], [], 0
     for result in results:
         if result.student not in pairs.places:
             continue
@@ -183,7 +183,7 @@ def _fill(
             bucket["entries"].append(entry)
         before = entry["submissions"]
         if entry.get("override") is True and not (before and _is_ours(before[0])):
-            by_hand.append(login)
+            overridden.append(login)
             continue
         collected = [one for one in before if not one["submission"].startswith(_MANUAL)]
         record = _record(result, folder.name, bucket["type"], entry["owner"], factor, collected)
@@ -194,7 +194,7 @@ def _fill(
     export.note(f"Left out, because more than one person in {folder.name} may be meant", pairs.several)
     export.note("Left out, because Classroom 50 has collected nothing from their group", without_group)
     export.note(
-        "Unchanged, because they were set by hand in Classroom 50 (clear them there to use these)", by_hand
+        "Unchanged, because they were set by hand in Classroom 50 (clear them there to use these)", overridden
     )
     return filled
 

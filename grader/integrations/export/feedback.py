@@ -1,4 +1,4 @@
-"""The feedback of students, back to where their notebooks were collected: clones, Canvas and Moodle."""
+"""Returns feedback to the sources of the notebooks: clones, Canvas and Moodle."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _write(export: Export) -> None:
 
 
 def _collected(export: Export) -> Iterator[tuple[Result, Entry | None]]:
-    """The results that are asked for, each with what is recorded of its notebook."""
+    """The requested results, each with the record of its notebook."""
     results, _ = read_current(export.folder)
     asked = (result for result in results if export.stem in {None, result.assignment})
     return ((result, export.collected(result)) for result in asked)

@@ -51,7 +51,7 @@ class QuestionScore:
     """A question's points, status and message.
 
     Attributes:
-        checks: the scores of these add up to its own; empty where it was not checked.
+        checks: the scores of these add up to its own; empty if it was not checked.
     """
 
     id: str  # `q1`, or `q1_01_leaves` where questions of several notebooks are listed
@@ -102,7 +102,7 @@ def notices(scored: Sequence[QuestionScore], earned: float | None = None) -> lis
     """The two lines by which points leave a workflow; they hold no student's text.
 
     Args:
-        earned: where it is not the sum of the questions, as after a penalty.
+        earned: the score if it is not the sum of the questions, as after a penalty.
     """
     points = total(score.score for score in scored) if earned is None else earned
     of = total(score.max_score for score in scored)

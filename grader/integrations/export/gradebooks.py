@@ -1,4 +1,4 @@
-"""A gradebook that a teacher exported: its rows, and who in them has a result; no row is ever guessed."""
+"""A gradebook that a teacher exported: its rows, matched with results; no row is ever guessed."""
 
 from __future__ import annotations
 

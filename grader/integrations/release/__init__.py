@@ -1,4 +1,4 @@
-"""The student repository, which is what students get and nothing else.
+"""The student repository, which contains only the files for students.
 
 `contents` says file by file what is in it: nothing is copied that is not named there. `wheel` builds the
 grader's part of it, and `write_release` brings the folder up to date. Decisions:
@@ -202,7 +202,7 @@ def _template_values(course: Course, stems: Sequence[str], wheel: Path) -> dict[
 
 
 def _pins() -> Mapping[str, str]:
-    """The versions of what students install beside the grader, as the course is tested with them."""
+    """The versions of packages for students with which the course is tested."""
     path = SOURCES / "constraints.txt"
     text = _read(path, "it has the versions of packages").decode(errors="replace")
     versions = {pin["name"]: pin["version"] for pin in _PIN.finditer(text)}
@@ -272,7 +272,7 @@ def write_release(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) 
 
 
 def _earlier(folder: Path) -> dict[str, str] | None:
-    """The hashes of what the release before wrote; None in an empty folder."""
+    """The hashes of the files of the previous release; None in an empty folder."""
     if folder.exists() and not folder.is_dir():
         raise GraderError(f"{folder} is a file: name a folder for the student repository.")
     if not folder.is_dir() or all(entry.name == _GIT for entry in folder.iterdir()):

@@ -1,4 +1,4 @@
-"""Bundles for Classroom 50: what grades a push to a student's repository there, by the public checks.
+"""Bundles for Classroom 50, which grade a push to a student's repository by the public checks.
 
 Everybody can read them, so they hold what a student repository holds, and nothing more.
 """

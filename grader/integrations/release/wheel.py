@@ -40,7 +40,7 @@ def build_wheel(root: Path, folder: Path, handout: Mapping[str, bytes] | None = 
 
     Args:
         root: holds ``pyproject.toml`` and ``grader/``, such as `SOURCES`.
-        folder: where the wheel is written.
+        folder: the folder for the wheel.
         handout: the released files, by name. They are in the wheel as ``grader/handout/``, and its version
             has a hash of its content, because pip does not replace a package by one of the same version.
 
@@ -77,7 +77,7 @@ def build_wheel(root: Path, folder: Path, handout: Mapping[str, bytes] | None = 
 
 
 def _copy(root: Path, sources: Path) -> None:
-    """Copy what belongs into the wheel."""
+    """Copy the files for the wheel."""
     ignored = shutil.ignore_patterns("__pycache__", ".*")
     shutil.copytree(root / "grader", sources / "grader", ignore=ignored, copy_function=shutil.copyfile)
     shutil.copyfile(root / "pyproject.toml", sources / "pyproject.toml")

@@ -1,4 +1,4 @@
-"""Takes access away from a worker: Landlock leaves it a few readable files, its user no rights.
+"""Removes a worker's access: Landlock allows reading a few files, and its user has no rights.
 
 A worker of root's becomes a user of its own (uid 0x70000000 + pid, where the system has so many): the kernel
 counts threads by user, and if all had the same user a notebook's threads could starve the others. Where
@@ -36,7 +36,7 @@ _SYSTEM = (
 
 
 def landlock_version() -> int:
-    """The version of Landlock this kernel offers, 0 where there is none (or a container forbids it)."""
+    """The version of Landlock this kernel offers, 0 if there is none (or a container forbids it)."""
     with contextlib.suppress(OSError):
         return syscall("landlock_create_ruleset", None, 0, _VERSION)
     return 0
@@ -49,7 +49,7 @@ class Ruleset:
     """
 
     def __init__(self, readable: Sequence[str]) -> None:
-        """Open the ruleset for folders (with all below them) and files; OSError where that fails."""
+        """Open the ruleset for folders (with all below them) and files; OSError if that fails."""
         version = landlock_version()
         self._flags = _QUIET if version >= 7 else 0
         files = (1 << {1: 13, 2: 14, 3: 15, 4: 15}.get(version, 16)) - 1  # every right there is on files
@@ -112,7 +112,7 @@ _READING = {1 << 2: "CAP_DAC_READ_SEARCH", 1 << 1: "CAP_DAC_OVERRIDE"}
 
 
 class Privileges:
-    """How to give up what the grader may and student code must not, prepared before the fork."""
+    """Gives up the grader's privileges that student code must not have; prepared before the fork."""
 
     def __init__(self, readable: Sequence[str], *, landlocked: bool) -> None:
         self._is_root = 0 in os.getresuid()
@@ -130,7 +130,7 @@ class Privileges:
     def shed(self) -> None:
         """If root, become a user who owns nothing; drop all capabilities but the one for reading, for good.
 
-        The bounding set is left alone: nothing can be gained from it without exec. OSError where this root
+        The bounding set is left alone: nothing can be gained from it without exec. OSError if this root
         may not change its uid (a container without CAP_SETUID, say).
         """
         if self._is_root:

@@ -165,7 +165,7 @@ def _close_all_but(keep: set[int]) -> None:
 def _limits(
     cpu_seconds: int, memory_bytes: int | None, most_tasks: int
 ) -> tuple[tuple[int, tuple[int, int]], ...]:
-    """The limits as setrlimit takes them, none above what this process may have itself."""
+    """The limits for setrlimit, none above those of this process."""
     wanted = {
         "RLIMIT_CPU": (cpu_seconds, cpu_seconds + 1),  # a signal first, then death
         "RLIMIT_NOFILE": (_MOST_DESCRIPTORS, _MOST_DESCRIPTORS),

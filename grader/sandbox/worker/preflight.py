@@ -42,7 +42,7 @@ class Target(NamedTuple):
 
 
 def refused(attempt: Attempt) -> bool:
-    """Whether the sandbox stopped it; what fails for another reason has passed the sandbox."""
+    """Whether the sandbox stopped an action; one that fails for another reason has passed the sandbox."""
     try:
         attempt()
     except OSError as error:

@@ -127,7 +127,7 @@ def _gate(machine: str) -> list[Instruction]:
 
 
 def _demand(demand: Demand, refusal: int) -> list[Instruction]:
-    """Fall through when the argument is among the values (`unless`: not among them), else refuse."""
+    """Fall through if the argument is among the values (`unless`: not among them), otherwise refuse."""
     word = _ARGUMENTS + 8 * demand.argument + (4 if demand.upper_half else 0)
     last = len(demand.values) - 1
     return [

@@ -5,7 +5,7 @@ import os
 import platform
 import sys
 
-# Each call's number on (x86_64, aarch64); None where that architecture never had the call.
+# Each call's number on (x86_64, aarch64); None if that architecture never had the call.
 TABLE: dict[str, tuple[int | None, int | None]] = {
     "access": (21, None),
     "alarm": (37, None),

@@ -68,7 +68,7 @@ def _prepare(settings: dict[str, Any], hello: dict[str, Any]) -> Any:
 
 
 def _tested_sandbox(settings: dict[str, Any], hello: dict[str, Any], preflight: Any) -> Any:
-    """The sandbox, once the preflight has attacked it; None where it is not to be had or does not hold."""
+    """The sandbox, once the preflight has attacked it; None if it is not to be had or does not hold."""
     from .access import readable_paths
     from .confinement import Sandbox, SandboxError
 
@@ -220,7 +220,7 @@ def _warmed_up(preload: list[str]) -> str:
 
 
 def _warm_up(torch: Any) -> None:
-    """Do once what most notebooks do.
+    """Run typical operations of notebooks once.
 
     Torch reads lazily what it could not read in the sandbox (``/proc/cpuinfo``, kernels), and makes tables
     which every worker would have to copy. Nothing parallel and no backward: after one, a child that nests

@@ -40,7 +40,7 @@ def parse(name: str, _: Context) -> Named | None:
 
 
 def _time(parts: re.Match[str]) -> datetime | None:
-    """When it was submitted, in the course's time zone; None where there is no such time."""
+    """When it was submitted, in the course's time zone; None if there is no such time."""
     day = f"{parts['month'] or parts['last_month']} {parts['day'] or parts['first_day']} {parts['year']}"
     clock = f"{parts['hour']}:{parts['minute']}{parts['half'] or ''}"
     form = "%b %d %Y %I:%M%p" if parts["half"] else "%b %d %Y %H:%M"

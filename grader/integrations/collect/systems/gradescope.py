@@ -1,4 +1,4 @@
-"""Gradescope: an export of folders, and a file that says whose they are and when they were submitted."""
+"""Gradescope: an export of folders, and a file with their owners and times of submission."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _values(content: bytes) -> Iterator[tuple[tuple[str | int | None, ...], str]
     """
     if len(content) > MAX_METADATA_BYTES:
         raise ValueError(f"it is larger than {MAX_METADATA_BYTES >> 20} MiB")
-    path: list[str | int | None] = []  # None where a key comes next
+    path: list[str | int | None] = []  # None if a key comes next
     for event in yaml.parse(content, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
         if isinstance(event, yaml.AliasEvent):
             raise ValueError("it repeats parts of itself by aliases")
