@@ -174,7 +174,7 @@ except RuntimeError as error:
 state = cell(torch.randn(5, 2), torch.zeros(5, 3))
 carried = state.detach()
 
-print(carried.is_leaf, carried.grad_fn)  # True None, because a detached tensor has no history
+print(carried.is_leaf, carried.grad_fn)  # True None, because a detached tensor is not connected to a graph
 print(carried.data_ptr() == state.data_ptr())  # True, because the values are shared, not copied
 print(state.is_leaf)  # False, because detach() returns a new tensor and does not change the old one
 

@@ -49,7 +49,7 @@ x = torch.tensor(3.0, requires_grad=True)
 y = x + 1
 z = y**2
 c = y.detach()
-print(c.grad_fn, c.requires_grad)  # None False, because c has no history
+print(c.grad_fn, c.requires_grad)  # None False, because c is not connected to a graph
 print(y.requires_grad)  # True, because detach() returns a new tensor and does not change y
 print(c.data_ptr() == y.data_ptr())  # True, because both share the same storage
 

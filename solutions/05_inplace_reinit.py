@@ -701,7 +701,7 @@ def ema_update(teacher, student, tau):
     # for (name, t), s in zip(list(teacher.named_parameters()), student.parameters()):
     #     path, _, attribute = name.rpartition(".")
     #     module = teacher.get_submodule(path)
-    #     del module._parameters[attribute]  # a module refuses a computed tensor where a Parameter was
+    #     del module._parameters[attribute]  # a module refuses a non-leaf where a Parameter was
     #     setattr(module, attribute, (1 - tau) * t + tau * s)
     # END SOLUTION
 
@@ -723,8 +723,8 @@ def test_the_teacher_keeps_its_parameters(ema_update):
     for expected in (0.25, 0.4375):
         ema_update(teacher, student, 0.25)
         seen = teacher.weight.flatten().tolist()
-        told = f"from 0 towards 1 with tau = 0.25, the weights are {seen}, expected {expected}"
-        assert all(abs(value - expected) < 1e-6 for value in seen), told
+        message = f"from 0 towards 1 with tau = 0.25, the weights are {seen}, expected {expected}"
+        assert all(abs(value - expected) < 1e-6 for value in seen), message
 
 
 # %% [markdown] tags=["afterword q5"]

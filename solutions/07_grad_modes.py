@@ -675,11 +675,11 @@ xray(out=out, x=x)
 import warnings
 
 data = torch.randn(64, 8)
-with warnings.catch_warnings(record=True) as told:
+with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     out = checkpoint(block, data, use_reentrant=True)
 print(out.requires_grad)  # False, because the only input that the checkpoint knows does not require grad
-print(str(told[-1].message).partition(".")[0])  # None of the inputs have requires_grad=True
+print(str(caught[-1].message).partition(".")[0])  # None of the inputs have requires_grad=True
 
 # %% [markdown] tags=["claim S5.14"]
 # The newer one, `use_reentrant=False`, records the block as usual, and only drops the tensors that it saved.

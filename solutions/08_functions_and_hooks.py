@@ -804,8 +804,8 @@ print(round(torch.autograd.grad(fast.sum(), w)[0].item(), 4))  # 0.8, because g 
 xray(fast=w - 0.1 * torch.autograd.grad((w**2).sum(), w, create_graph=True)[0], w=w)
 
 # %% [markdown]
-# The first `g` gives you *first-order* MAML. It is cheaper, but it is a different method, and no error tells
-# you that you used it.
+# The first `g` gives you *first-order* MAML. It is cheaper, but it is a different method, and PyTorch raises
+# no error.
 
 # %% [markdown]
 # ## q6 · One step of MAML

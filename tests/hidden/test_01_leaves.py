@@ -356,8 +356,8 @@ def names_of_layers(setup, kind):
 
 
 @inside
-def told_if_stopped(function, setup):
-    """A call; that it was interrupted is an error as others."""
+def interrupts_as_errors(function, setup):
+    """Call the function; an interrupt is an error like any other."""
     try:
         return function(setup["model"], setup["x"], setup["names"])
     except KeyboardInterrupt:
@@ -405,7 +405,7 @@ activation_grads = contract(
         ),
     },
     cases=Cases(modes=["on"], cover=["model.hooks", "names.which"], sequences=["first", "other", "changed"]),
-    call=Call(how=told_if_stopped, then=model_afterwards, gradients="none"),
+    call=Call(how=interrupts_as_errors, then=model_afterwards, gradients="none"),
     # A backward passes the ignored parameters.
     rules=Rules(ignore=["model.head*:grad", "model.body*:grad"], full_precision=True),
 )
@@ -505,7 +505,7 @@ def weights_of_losses(setup, kind):
 
 @inside
 def in_float32(function, setup):
-    """The total; whoever computed it in float64 is right, too."""
+    """The total; an answer that computes it in float64 is right, too."""
     total = function(setup["losses"], setup["weights"])
     return total.float() if isinstance(total, torch.Tensor) else total
 

@@ -164,7 +164,7 @@ def test_both_gradients_and_nothing_held(backward_both):
 
 
 @points(1, side_effects=True)
-def test_no_graph_is_kept(backward_both):
+def test_no_graph_stays_alive(backward_both):
     """No graph stays in memory after the call."""
     assert_memory(
         backward_both,
@@ -459,7 +459,7 @@ def test_loss_of_a_constant(ContentLoss):
 
 
 @points(2)
-def test_gradients_reach_the_image_alone(ContentLoss):
+def test_gradients_reach_only_the_image(ContentLoss):
     """`loss` backpropagates to the image, not the target."""
     assert_same_gradients(
         ContentLoss,
@@ -472,7 +472,7 @@ def test_gradients_reach_the_image_alone(ContentLoss):
 
 
 @points(1, side_effects=True)
-def test_target_is_left_alone(ContentLoss):
+def test_target_is_unchanged(ContentLoss):
     """`target` and `input` are unchanged."""
     assert_no_side_effects(
         ContentLoss, "Your module must not modify the caller's `target` or its input.", may_share_storage=True
@@ -549,7 +549,7 @@ def test_memory_of_one_part(accumulate):
 
 
 @points(1, side_effects=True)
-def test_all_else_is_left_alone(accumulate):
+def test_everything_else_is_unchanged(accumulate):
     """Only the model's `.grad` changes."""
     assert_no_side_effects(accumulate, ONLY_AS_ASKED)
 

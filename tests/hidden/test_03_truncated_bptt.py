@@ -344,7 +344,7 @@ def state_of_a_form(setup, kind):
         "None among others": [a, None, (None, b)],
         "many levels": [a, ([(b, [c, None])], ())],
         "a leaf": [leaf, (b, leaf * 1)],
-        "plain data": (plain.clone(), b),
+        "without grad": (plain.clone(), b),
         "no entries": (torch.cat([a[:0], b[:0]]), c),
         "transposed": (a, 1 * wide.transpose(0, 2)),
     }
@@ -352,12 +352,12 @@ def state_of_a_form(setup, kind):
 
 
 FORMS = ["(h, c)", "a tensor", "None", "one number", "a list of pairs", "a tuple of one", "a tuple of three"]
-FORMS += ["an empty list", "an empty tuple", "None among others", "many levels", "a leaf", "plain data"]
+FORMS += ["an empty list", "an empty tuple", "None among others", "many levels", "a leaf", "without grad"]
 FORMS += ["no entries", "one entry", "transposed"]
 OF_FORMS = {form: f"is {form}" for form in FORMS} | {
     "many levels": "has many levels",
     "a leaf": "has a leaf that requires grad",
-    "plain data": "has a tensor that doesn't require grad",
+    "without grad": "has a tensor that doesn't require grad",
     "no entries": "has a tensor without entries",
     "one entry": "has a tensor with one entry",
     "transposed": "has a transposed tensor",
@@ -464,7 +464,7 @@ def test_reset_falsifies_nothing(reset):
     assert_same_gradients(reset)
 
 
-@picture(reference=True)  # the given code cuts a tensor in the same way
+@picture(reference=True)  # the starter code cuts a tensor in the same way
 def repackaged_pair(student):
     """A state (h, c) and the result for it."""
     w = torch.randn(1, requires_grad=True)
@@ -645,7 +645,7 @@ def test_all_else_stays(train_learned_start):
     assert_no_side_effects(train_learned_start, ONLY_AS_ASKED)
 
 
-@picture(reference=True)  # the given code expands h0 in the same way
+@picture(reference=True)  # the starter code expands h0 in the same way
 def two_minibatches(student):
     """Two minibatches of two steps, before backward 2: is h0 behind h2? cell: h = tanh(x + weight * h)."""
     cell, readout, h0 = SmallCell(), nn.Linear(1, 1), nn.Parameter(torch.randn(1, 1))
@@ -790,7 +790,7 @@ def test_batches_are_unchanged(Center):
 
 
 @points(1)
-def test_no_graph_is_kept(batches_go):
+def test_no_graph_stays_alive(batches_go):
     """The module keeps no graph alive."""
     assert_no_side_effects(batches_go)
     assert_same_values(batches_go)

@@ -115,14 +115,14 @@ def test_positive_part_without_a_history(positive_part):
 
 
 @points(1, side_effects=True)
-def test_y_is_left_alone(positive_part):
+def test_y_is_unchanged(positive_part):
     """`y` is unchanged and shares no storage."""
     assert_no_side_effects(positive_part, WHICH_STORAGE)
 
 
 @picture
 def loss_of_y(student):
-    """The loss that waits while you look at y: has what it saved still the same values?"""
+    """A loss that was computed before you look at y: do its saved tensors still have the same values?"""
     x = torch.randn(3, requires_grad=True)
     y = x + 1
     loss = (y**2).sum()
@@ -177,9 +177,9 @@ def computations(setup, kind):
             "mid comes out of relu": lambda y, _: ((e := torch.relu(y)) + 1, e),
             "mid goes into sigmoid": lambda y, _: (y.sigmoid(), y),
             "out = mid @ w, and w requires grad": lambda y, _: (y @ w, y),
-            "out = mid @ w, and w is plain data": lambda y, _: (y @ w.detach(), y),
+            "out = mid @ w, and w doesn't require grad": lambda y, _: (y @ w.detach(), y),
             "out = w @ mid, and w requires grad": lambda y, _: (v @ y, y),
-            "out = w @ mid, and w is plain data": lambda y, _: (v.detach() @ y, y),
+            "out = w @ mid, and w doesn't require grad": lambda y, _: (v.detach() @ y, y),
         },
         "views": {
             "a view of mid is squared": lambda y, _: (y.view(-1)[1:] ** 2, y),
@@ -217,8 +217,8 @@ def computations(setup, kind):
 @inside
 def all_answers(function, setup):
     """By what f computes the answer as a bool, where it can be one."""
-    told = {name: function(f, setup["x"]) for name, f in setup["f"]}
-    return {name: answer if answer is None else bool(answer) for name, answer in told.items()}
+    answers = {name: function(f, setup["x"]) for name, f in setup["f"]}
+    return {name: answer if answer is None else bool(answer) for name, answer in answers.items()}
 
 
 may_overwrite = contract(
@@ -260,7 +260,7 @@ def test_every_answer_is_right(may_overwrite):
 
 
 @points(1, side_effects=True)
-def test_x_stays_as_it_is(may_overwrite):
+def test_only_the_grad_of_x_changes(may_overwrite):
     """Only the `.grad` of `x` may change."""
     assert_no_side_effects(may_overwrite)
 
@@ -460,7 +460,7 @@ def test_value_is_rounded_and_gradient_goes_straight_through(ste_round):
 
 
 @points(1, side_effects=True)
-def test_x_is_left_alone(ste_round):
+def test_x_is_unchanged(ste_round):
     """`x` is unchanged and shares no storage."""
     assert_no_side_effects(ste_round, WHICH_STORAGE)
 
@@ -760,7 +760,7 @@ def some_batches(setup, kind):
     if isinstance(setup["body"], nn.Identity):
         for s, _, s2 in batches:
             s[0] *= -1 if kind("rewards") == "one" else 1
-            s2.zero_()  # so the gradient of the target is 0, whoever cuts it off
+            s2.zero_()  # so the target's gradient is 0, whether or not an answer cuts it off
     return batches
 
 
@@ -861,7 +861,7 @@ def test_target_is_data(steps_of_training):
     assert_no_side_effects(steps_of_training, "Did you restore every flag and mode you changed?")
 
 
-def test_best_parameters_are_kept(end_of_training):
+def test_best_parameters_are_returned(end_of_training):
     """The parameters with the smallest error are kept."""
     assert_same_values(
         end_of_training,

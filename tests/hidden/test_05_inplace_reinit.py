@@ -163,7 +163,7 @@ def about_the_weight(setup, _):
 
 
 #: The weight of a layer that may be asked for, by the first of its names; it is drawn, so its value is free.
-DRAWN_ANEW = ("model.fc.weight", "model.blocks.1.fc.weight", "model.tied.weight")
+DRAWN_AGAIN = ("model.fc.weight", "model.blocks.1.fc.weight", "model.tied.weight")
 
 reset_layer = contract(
     "reset_layer",
@@ -201,7 +201,7 @@ reset_layer = contract(
     rules=Rules(
         full_precision=True,
         ignore=[
-            f"{path}:{part}" for path in DRAWN_ANEW for part in ("value", "storage", "grad", "frozen grad")
+            f"{path}:{part}" for path in DRAWN_AGAIN for part in ("value", "storage", "grad", "frozen grad")
         ]
         + ["model.*fc.bias:grad", "model.*fc.bias:storage"],
     ),

@@ -272,7 +272,7 @@ def entries_near_1(*shape):
 
 @inside
 def a_tail_of_deviation_1(*shape):
-    """A last column of 1, 2, 3, which stays as it is: its deviation is 1."""
+    """A last column of 1, 2, 3, with the standard deviation 1."""
     h = torch.randn(shape, dtype=torch.float64)
     h[:, -1] = torch.arange(1, 1 + len(h))
     return h
@@ -458,8 +458,10 @@ def about_the_dropped(gradient, right):
     )
     if any(seen for _, (seen, _) in wrong_entries(gradient, right)):
         return f"\n\n{hint}"
-    told = "It is 0 where it is wrong. A dropped score still contributes to the sum by which softmax divides."
-    return f"{told}\n\n{hint}"
+    message = (
+        "It is 0 where it is wrong. A dropped score still contributes to the sum by which softmax divides."
+    )
+    return f"{message}\n\n{hint}"
 
 
 @inside
@@ -516,7 +518,7 @@ def test_weights_and_gradients(drop_attention):
 
 
 @points(1, side_effects=True)
-def test_scores_are_left_alone(drop_attention):
+def test_scores_are_unchanged(drop_attention):
     """The inputs are unchanged and share no storage."""
     assert_no_side_effects(drop_attention, WHICH_STORAGE)
 

@@ -190,7 +190,7 @@ def test_features_can_be_trained_on(cache_features):
 
 
 @points(2)
-def test_features_are_ordinary_and_of_the_backbone(cache_features):
+def test_features_are_outputs_of_the_backbone(cache_features):
     """Features match the backbone's current output."""
     assert_same_values(
         cache_features,

@@ -323,7 +323,7 @@ def penalty_of_a_small_critic(student):
 
 @inside
 def computed_tensor(setup, kind):
-    """A computed tensor: alone, one of two results of an operation, or with a hook of the caller's."""
+    """A non-leaf: alone, one of two results of an operation, or with a hook of the caller's."""
     shape = setup.shape(kind("shape"))
     a, b = (torch.randn(shape, dtype=setup.dtype).requires_grad_() for _ in range(2))
     setup.starts["t"], t = a, 2 * a
@@ -616,7 +616,7 @@ def test_second_order_gradient(maml_grad):
 
 
 @points(2)
-def test_w_is_left_alone(maml_grad):
+def test_w_is_unchanged(maml_grad):
     """`w` and every `.grad` are unchanged."""
     assert_no_side_effects(
         maml_grad,
@@ -695,7 +695,7 @@ def test_gradient_of_each_sample(per_sample_grads):
 
 
 @points(1, side_effects=True)
-def test_model_is_left_alone(per_sample_grads):
+def test_model_is_unchanged(per_sample_grads):
     """The model is unchanged; `.grad` is `None`."""
     assert_no_side_effects(
         per_sample_grads,

@@ -67,5 +67,5 @@ def test_the_teacher_keeps_its_parameters(ema_update):
     for expected in (0.25, 0.4375):
         ema_update(teacher, student, 0.25)
         seen = teacher.weight.flatten().tolist()
-        told = f"from 0 towards 1 with tau = 0.25, the weights are {seen}, expected {expected}"
-        assert all(abs(value - expected) < 1e-6 for value in seen), told
+        message = f"from 0 towards 1 with tau = 0.25, the weights are {seen}, expected {expected}"
+        assert all(abs(value - expected) < 1e-6 for value in seen), message
