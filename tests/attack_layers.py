@@ -90,7 +90,8 @@ def _wire(patch: Patch) -> None:
         return self._receive(deadline).partition(',"ok":')[2][:-1]
 
     patch.setattr(wire.Wire, "ask", ask)
-    for module, cap in ((wire, "MAX_FRAME"), (wire, "MAX_TOTAL"), (decoding, "MAX_ITEMS")):
+    caps = ((wire, "MAX_FRAME"), (wire, "MAX_TOTAL"), (decoding, "MAX_ITEMS"), (decoding, "MAX_ELEMENTS"))
+    for module, cap in caps:
         patch.setattr(module, cap, 24 << 20)  # ten times the memory of that is what it may cost
     patch.setattr(decoding, "MAX_NESTING", 10_000)
     patch.setattr(wire.Wire, "_drain", _drain)

@@ -1,5 +1,6 @@
 # Tries: to answer every case with what was right in the first.
 # Stopped by: numbers
+# Without it: the result shares storage with an earlier result.
 # Question: 01_leaves q5
 # %%
 answers = []

@@ -1,5 +1,6 @@
 # Tries: to hold the statistic in an attribute, and to say of itself to have a buffer of that name.
 # Stopped by: numbers
+# Without it: buffers are read from where torch stores them, and not by the methods of a class.
 # Question: 03_truncated_bptt q5
 # %%
 class Center(nn.Module):

@@ -1,5 +1,6 @@
 # Tries: to exchange the class of the network during the call, so that nobody sees what is recorded.
 # Stopped by: restoring
+# Without it: autograd numbers the operations that it records, whichever forward or class they are in.
 # Question: 07_grad_modes q3
 # Flags: past the instance
 # %%

@@ -1,5 +1,6 @@
 # Tries: to exchange the code of the networks' forward, which stays the same function; the collector finds it.
 # Stopped by: restoring
+# Without it: autograd numbers the operations that it records, whichever forward or class they are in.
 # Question: 07_grad_modes q3
 # Flags: code objects, gc
 # %%

@@ -1,5 +1,6 @@
 # Tries: to rewrite the answers of the worker in Python's json, which writes them.
 # Stopped by: captured
+# Without it: the checks assert `_version`, which no error replaces.
 # Question: 05_inplace_reinit q1
 # Flags: patched
 # %%
@@ -16,7 +17,7 @@ def lie(fact, waits=False):
         if isinstance(part, list) and part[:1] == ["gradients"] and waits:
             part[1] = ERROR
         else:
-            lie(part, waits or (isinstance(part, list) and part[:1] == ["waiting"]))
+            lie(part, waits or (isinstance(part, list) and part[:1] == ["pending"]))
 
 
 def lying(self, message):

@@ -1,5 +1,6 @@
 # Tries: to hand the network tensors of a class that says of itself to require no grad.
 # Stopped by: captured
+# Without it: autograd numbers the operations that it records, whichever forward or class they are in.
 # Question: 07_grad_modes q3
 # %%
 class Quiet(torch.Tensor):

@@ -1,5 +1,6 @@
 # Tries: to trace the worker and to raise autograd's error in the middle of it.
 # Stopped by: restoring
+# Without it: the checks assert `_version`, and that tracing is off after the call.
 # Question: 05_inplace_reinit q1
 # Flags: settrace
 # %%

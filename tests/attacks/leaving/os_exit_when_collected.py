@@ -2,6 +2,7 @@
 # Stopped by: fresh worker
 # Flags: leaving the process
 # %%
+import gc
 import os
 
 class Farewell:
@@ -9,4 +10,5 @@ class Farewell:
         os._exit(0)
 
 def make_weight(n, m, scale):
+    gc.set_threshold(1)  # an error of the check holds the object in a cycle
     return Farewell()
