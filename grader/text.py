@@ -172,3 +172,19 @@ def _plain_letter(letter: str) -> str:
 def format_time(iso: str) -> str:
     """A time for people: ``2026-11-21 04:00:00 (UTC+0100)``."""
     return datetime.fromisoformat(iso).strftime("%Y-%m-%d %H:%M:%S (UTC%z)")
+
+
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])")
+_LONG_NUMBER = re.compile(r"\.\d{5}")
+_FEWEST_DIGITS, _ALL_DIGITS = 5, 17
+
+
+def rounded(text: str) -> str:
+    """Round long numbers in a message to the fewest digits that distinguish all its numbers."""
+    texts = set(_NUMBER.findall(text))
+    values = {float(number) for number in texts}
+    for digits in range(_FEWEST_DIGITS, _ALL_DIGITS + 1):
+        shorter = {n: f"{float(n):.{digits}g}" if _LONG_NUMBER.search(n) else n for n in texts}
+        if len({float(number) for number in shorter.values()}) == len(values):
+            break
+    return _NUMBER.sub(lambda found: shorter[found[0]], text)

@@ -105,14 +105,20 @@ class Attack:
         return None
 
     def sources(self, course: Course, places: Mapping[str, str]) -> list[str]:
-        """The code cells, solved as `SOLVED` says, with the attack in the place of one answer."""
+        """The cell of imports, the answers that `SOLVED` names, and the attack in the place of one answer.
+
+        The demonstrations between them are left out: they take longer than the attack, and honest students
+        run them.
+        """
         assignment = course.assignments[self.stem]
-        replaced: dict[str, list[str]] = {
-            question.answer: [] for question in assignment.questions if question.id not in SOLVED[self.stem]
-        }
-        asked = next(question for question in assignment.questions if question.id == self.question)
-        replaced[asked.answer] = [_filled(cell, places) for cell in self.cells]
-        return [source for cell in assignment.reference for source in replaced.get(cell, [cell])]
+        imports, *_ = assignment.reference
+        sources = [imports]
+        for question in assignment.questions:
+            if question.id == self.question:
+                sources += [_filled(cell, places) for cell in self.cells]
+            elif question.id in SOLVED[self.stem]:
+                sources.append(question.answer)
+        return sources
 
 
 def read_attacks(paths: list[Path] | None = None) -> list[Attack]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
-import re
 import time
 import types
 from collections.abc import Callable, Mapping
@@ -20,15 +19,12 @@ from grader.runtime.errors import describe_error, function_of
 from grader.runtime.graph import graph
 from grader.runtime.names import cell_of
 from grader.sandbox.values import Raised
-from grader.text import utf8_text, without_controls
+from grader.text import rounded, utf8_text, without_controls
 
 _MOST_SECONDS = 1.0  # for pictures of a function that is called again and again
 _MOST_LINES = 20
 _MOST_CHARACTERS = 500  # characters of a line in a public test's message
 _MOST_OF_ERRORS = 200  # characters of a line in an error of student code
-_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])")
-_LONG = re.compile(r"\.\d{5}")
-_FEWEST_DIGITS, _ALL_DIGITS = 5, 17
 
 
 gradients_are_on = torch.is_grad_enabled
@@ -143,17 +139,6 @@ def failure_of(error: BaseException, own: str, names: Mapping[str, Any]) -> dict
         "said": said,
         "kind": kind,
     }
-
-
-def rounded(text: str) -> str:
-    """Round long numbers in a message to the fewest digits that distinguish all its numbers."""
-    texts = set(_NUMBER.findall(text))
-    values = {float(number) for number in texts}
-    for digits in range(_FEWEST_DIGITS, _ALL_DIGITS + 1):
-        shorter = {n: f"{float(n):.{digits}g}" if _LONG.search(n) else n for n in texts}
-        if len({float(number) for number in shorter.values()}) == len(values):
-            break
-    return _NUMBER.sub(lambda found: shorter[found[0]], text)
 
 
 def _bounded(text: str, longest: int) -> str:

@@ -11,7 +11,10 @@ from grader.grading.judge import judge
 
 ROOT = Path(__file__).parents[2]
 COURSE = Course.find(ROOT)
-PART = 3  # in the quick form, of some questions every so many-th answer is tried: all of them take minutes
+PART = 3  # in the quick form, of one question every so many-th answer is tried: all of them take minutes
+#: Each check of the others passes a right notebook in `test_sample_class.py`, or the reference in
+#: `test_06_views.py` of the hidden checks, in every run.
+PASSED_NOWHERE = ("02_backward_twice", "04_detach", "07_grad_modes", "08_functions_and_hooks")
 ONE, MANY = (1,), (1, 2, 3, 4, 5)  # seeds
 
 
@@ -23,7 +26,10 @@ def test_the_course_agrees_with_itself(seeds, shared_zygote):
     assert [complaint for found in examined for complaint in found.complaints] == []
 
 
-@pytest.mark.parametrize("stem", COURSE.stems)
+@pytest.mark.parametrize(
+    "stem",
+    [pytest.param(s, marks=[] if s in PASSED_NOWHERE else [pytest.mark.long]) for s in COURSE.stems],
+)
 def test_no_check_fails_its_reference(stem, zygote):
     """The reference, observed as a submission, passes every check."""
     assert failed_by_reference(zygote, stem, seed=1) == []
@@ -31,7 +37,7 @@ def test_no_check_fails_its_reference(stem, zygote):
 
 @pytest.mark.parametrize("stem", COURSE.stems)
 def test_a_part_of_the_answers_is_judged_as_they_say(stem, shared_zygote, monkeypatch):
-    """Of some questions, the doctor complains only of what the answers that are left out would show."""
+    """Of a question, the doctor complains only of what the answers that are left out would show."""
     monkeypatch.setattr(doctor, "answers_of", lambda *where: answers_of(*where)[::PART])
     of_others = (
         "fails no known-wrong answer",
@@ -39,9 +45,10 @@ def test_a_part_of_the_answers_is_judged_as_they_say(stem, shared_zygote, monkey
         "every known-wrong answer",
         "it records answers that don't exist",
     )
-    questions = COURSE.assignments[stem].questions[COURSE.stems.index(stem) % 3 :: 3]
-    examined = (doctor.examine(COURSE, [stem], jobs=2, question=q.id, seeds=ONE) for q in questions)
-    complaints = [complaint for reports in examined for report in reports for complaint in report.complaints]
+    questions = COURSE.assignments[stem].questions
+    one = questions[COURSE.stems.index(stem) % len(questions)]
+    examined = doctor.examine(COURSE, [stem], jobs=2, question=one.id, seeds=ONE)
+    complaints = [complaint for report in examined for complaint in report.complaints]
     assert [one for one in complaints if not any(words in one for words in of_others)] == []
 
 

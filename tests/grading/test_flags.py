@@ -6,9 +6,8 @@ from observing import look
 from grader.grading import flags
 from grader.grading.flags import flags_of, traces_in
 from grader.notebooks.reader import Cell
-from grader.runtime import audit
 from grader.sandbox.cells import united
-from grader.sandbox.decoding import NOTICED, TRACES
+from grader.sandbox.decoding import TRACES
 from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import Zygote
 
@@ -192,11 +191,6 @@ def test_a_notice_of_the_worker_adds_no_second_flag():
     """What the text shows and the worker notices in the same cell is one flag, which names what was found."""
     found = traces_in([Cell(1, "import ctypes")])
     assert flags_of(found, [("ctypes", 1), ("frames", 2)]) == [*found, *flags_of([], [("frames", 2)])]
-
-
-def test_each_word_of_the_worker_is_known_outside():
-    """What a worker notices arrives as what it is, and not as something that others wrote."""
-    assert {*audit._EVENTS.values(), *audit._ATTRIBUTES.values()} <= NOTICED
 
 
 def test_each_word_for_a_trace_has_a_reason():

@@ -6,7 +6,6 @@ Every run is `python -m grader grade` in a process of its own, as an instructor 
 import csv
 import json
 import os
-import shutil
 import stat
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tiny_course import HALF, RIGHT, write_course, write_notebook
 
 from grader.sandbox.worker import access, syscalls
 
@@ -23,6 +23,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up
 needs_x86 = pytest.mark.skipif(syscalls.machine() != "x86_64", reason="the profile has the numbers of x86_64")
 
 ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
 ORDINARY_USER = "12345"
 USUAL = "landlock+seccomp" if access.landlock_version() else "sealed seccomp"
 SEALED = "from grader.sandbox.worker import access as part; part.landlock_version = lambda: 0"
@@ -72,14 +73,6 @@ exec "$@"
 """
 
 
-def insert(path, source):
-    """Put a cell near the beginning of a notebook."""
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    empty = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "id": "inserted"}
-    notebook["cells"].insert(1, {**empty, "source": source})
-    path.write_text(json.dumps(notebook), encoding="utf-8")
-
-
 @dataclass
 class Run:
     """What a run left behind: exit status, what it said, the gradebook's rows, each result's protection."""
@@ -92,20 +85,19 @@ class Run:
 
     def feedback(self, student):
         """What a student reads."""
-        return (self.out / "feedback" / student / "01_leaves.md").read_text(encoding="utf-8")
+        return (self.out / "feedback" / student / "01_tiny.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def place():
-    """A folder that every user can reach and write to, with a class in it."""
-    folder = Path(tempfile.mkdtemp(prefix="environments-"))
-    for student in ("ada", "lea"):
-        shutil.copytree(ROOT / "submissions" / student, folder / "class" / student)
-    insert(folder / "class" / "ada" / "01_leaves.ipynb", PLOTTING)
-    insert(folder / "class" / "lea" / "01_leaves.ipynb", "import wave")
-    folder.chmod(0o777)  # another user writes the results
-    yield folder
-    shutil.rmtree(folder)
+    """A folder that every user can reach and write to, with a small course and a class in it."""
+    with tempfile.TemporaryDirectory(prefix="environments-") as name:
+        folder = Path(name)
+        write_course(folder / "course")
+        write_notebook(folder / "class" / "ada" / "01_tiny.ipynb", [PLOTTING, *RIGHT])
+        write_notebook(folder / "class" / "lea" / "01_tiny.ipynb", ["import wave", *HALF])
+        folder.chmod(0o777)  # another user writes the results
+        yield folder
 
 
 def run(place, name, *options, before=(), change="pass"):
@@ -113,9 +105,9 @@ def run(place, name, *options, before=(), change="pass"):
     out = place / name
     command = [*before, sys.executable, "-c", DRIVER, change, "grade", place / "class", "--out", out]
     done = subprocess.run(
-        [*map(str, command), "--assignment", "01_leaves", *options],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        [*map(str, command), *options],
+        cwd=place / "course",
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         timeout=120,
@@ -154,7 +146,7 @@ def must_refuse(seen, *words):
 def test_the_usual_surroundings(usual):
     """Here the right notebook, which also plots, earns everything, and the half right one a part."""
     assert usual.status == 0, usual.said
-    assert [(row["student"], row["score"]) for row in usual.gradebook] == [("ada", "31"), ("lea", "8")]
+    assert [(row["student"], row["score"]) for row in usual.gradebook] == [("ada", "6"), ("lea", "1.5")]
     assert usual.protections == {USUAL}
     assert "Error" not in usual.feedback("ada")
 
@@ -244,7 +236,7 @@ def test_without_filters_on_request(place, usual):
     seen = run(place, "unprotected", "--no-sandbox", change=UNFILTERED)
     must_equal(seen, usual, "none")
     assert "Sandbox: none" in seen.said
-    for page in ("report.html", "feedback/ada/01_leaves.html", "feedback/lea/01_leaves.md"):
+    for page in ("report.html", "feedback/ada/01_tiny.html", "feedback/lea/01_tiny.md"):
         assert "without a sandbox" in (seen.out / page).read_text(encoding="utf-8"), page
     assert json.loads((seen.out / "run.json").read_text(encoding="utf-8"))["protection"] == "none"
 
@@ -284,7 +276,13 @@ def test_another_system_is_refused(place, system, options):
     out = place / f"{system}{len(options)}"
     command = [sys.executable, "-c", FOREIGN, system, "grade", place / "class", "--out", out, *options]
     done = subprocess.run(
-        list(map(str, command)), cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        list(map(str, command)),
+        cwd=place / "course",
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     must_refuse(Run(done.returncode, done.stdout + done.stderr, [], set(), out), "Linux", "container")
     assert not list(out.glob("submissions/*/*.json"))

@@ -10,6 +10,7 @@ import pytest
 
 from grader import inside
 from grader.course import inside_source
+from grader.sandbox.decoding import NOTICED
 from grader.sandbox.zygote import PACKAGES_WITHOUT_INIT
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +22,7 @@ for package in {PACKAGES}:
         importlib.import_module(".".join(path.with_suffix("").parts).removesuffix(".__init__"))
 """
 INSIDE += """
-from grader.runtime import kinds, vocabulary
+from grader.runtime import audit, kinds, vocabulary
 import torch, math
 words = vocabulary.WORDS
 # These are objects of C, which show nothing of what they call.
@@ -36,6 +37,7 @@ print(json.dumps({
                           for one in inspect.signature(called.get(name, word)).parameters.values()]
                    for name, word in words.items() if callable(word)},
     "callable": sorted(name for name, word in words.items() if callable(word)),
+    "noticed": [*audit._EVENTS.values(), *audit._ATTRIBUTES.values()],
 }))
 """
 
@@ -142,6 +144,12 @@ def test_the_worker_offers_exactly_the_vocabulary(worker):
     assert set(worker["words"]) - set(worker["callable"]) == {"torch", "nn", "F", "math"}
     assert worker["files"]
     assert all("/runtime/" in file or "/sandbox/worker/" in file for file in worker["files"])
+
+
+def test_each_word_for_what_a_worker_notices_is_known_outside(worker):
+    """What a worker notices arrives as what it is, and not as something that others wrote."""
+    assert worker["noticed"]
+    assert {*worker["noticed"]} <= NOTICED
 
 
 def test_an_editor_is_told_the_words_of_the_worker(worker):

@@ -32,7 +32,7 @@ from grader.student.check import RunLog, check
 from grader.student.display import failure_lines
 from grader.student.notebook import open_notebook
 from grader.student.process import RunnerProcess
-from grader.student.public_tests import rounded
+from grader.text import rounded
 
 COURSE = Course.find(Path(__file__).parent)
 ROOT = Path(__file__).resolve().parents[2]
