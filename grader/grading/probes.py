@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from typing import Any, Literal
 from grader.contracts.cases import NOT_RECORDED, Case, NotApplicable
 from grader.course.snippet import EARLIER, RESULT, CaseText
 from grader.grading.judge import CheckFunction
-from grader.sandbox.values import Tensor
+from grader.sandbox.values import Raised, Tensor
 
 _DEEPEST, _MOST_ENTRIES = 3, 8  # of a result: entries of entries, and how many of them
 _PATH = re.compile(
@@ -170,13 +171,32 @@ def probes_of(check: CheckFunction, contract: str, case: Case, text: CaseText) -
         if name == "result":
             yield from _of_result(RESULT, own, right, lambda part: fails_with("result", part))
         elif name == "then" and text.then:
-            after = [*text.then[:-1], f"after = {text.then[-1]}"]
             found = _of_result("after", own, right, lambda part: fails_with("then", part))
-            yield from (replace(probe, after=after) for probe in found)
+            yield from (_after(probe, text.then) for probe in found)
         elif name == "side_effects":
             yield from _of_side_effects(case, text)
         else:
             yield from _of_field(name, own, right, text)
+
+
+def _after(probe: Probe, then: Sequence[str]) -> Probe:
+    """A probe of what a contract's ``then`` returns, below its lines; those of one entry if it needs no more."""
+    *lines, value = then
+    body, whole = ast.parse("\n".join(lines)).body, ast.parse(value, mode="eval").body
+    for key, entry in zip(whole.keys, whole.values, strict=True) if isinstance(whole, ast.Dict) else ():
+        place = f"after[{ast.unparse(key)}]" if key else ""
+        if place and place in probe.shows:
+            value, name = ast.unparse(entry), "after"
+            made = [n for n, node in enumerate(body) if isinstance(node, ast.Assign) and value in _stored(node)]
+            if made:  # a statement below it may only change it
+                lines, name = ast.unparse(body[: made[-1] + 1]).splitlines(), value
+            probe = replace(probe, shows=probe.shows.replace(place, name))
+            return replace(probe, after=lines if made else [*lines, f"after = {value}"])
+    return replace(probe, after=[*lines, f"after = {value}"])
+
+
+def _stored(node: ast.Assign) -> list[str]:
+    return [target.id for target in node.targets if isinstance(target, ast.Name)]
 
 
 def _of_field(  # noqa: C901, PLR0912 - one for each field
@@ -231,6 +251,8 @@ def _of_result(  # noqa: C901 - one for each type
                 replace(expected, **{name: observed})
             ):
                 yield from (probe.of(place) for probe in probes)
+    elif isinstance(expected, Raised):
+        yield Probe(place, kind="error")
     elif type(seen) is not type(expected) and not (_is_number(seen) and _is_number(expected)):
         if seen is not NOT_RECORDED:
             yield Probe(f"type({place}).__name__")
@@ -243,13 +265,20 @@ def _of_result(  # noqa: C901 - one for each type
     elif depth < _DEEPEST:
         is_dict = isinstance(expected, dict)
         parts = expected if is_dict else dict(enumerate(expected))
-        for key in [key for key in parts if seen[key] != parts[key]][:_MOST_ENTRIES]:
+        differing = [key for key in parts if seen[key] != parts[key]]
+        if is_dict and any("." in str(key) for key in parts):  # names of another network's parts
+            yield _values(f"[*{place}.values()]")
+            return
+        if is_dict and {"output", "gradients"} <= parts.keys():  # of a loss: its snippet has only these
+            differing = [key for key in differing if key == "gradients"]
+        for key in differing[:_MOST_ENTRIES]:
 
             def fails(part: Any, key: Any = key) -> bool:
                 changed = {**parts, key: part}
                 return fails_with(changed if is_dict else type(expected)(changed.values()))
 
-            yield from _of_result(f"{place}[{key!r}]", seen[key], parts[key], fails, depth + 1)
+            of_part = place if key == "gradients" and "output" in parts else f"{place}[{key!r}]"
+            yield from _of_result(of_part, seen[key], parts[key], fails, depth + 1)
 
 
 def _is_number(value: Any) -> bool:
