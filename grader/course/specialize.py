@@ -15,7 +15,7 @@ from grader.course.inside_source import VOCABULARY, InsideSource
 from grader.errors import GraderError
 
 _OF_WORKER = {*VOCABULARY} - {"torch", "nn", "F", "math"}  # words that a student's notebook does not have
-_GRAD = "torch.autograd.grad({}.square().sum(), [{}], retain_graph=True, allow_unused=True)"
+_GRAD = "torch.autograd.grad(({} - 3).square().sum(), [{}], retain_graph=True, allow_unused=True)"
 _STATE = (
     "{{part: {{n: t.clone() for n, t in getattr({}, f'named_{{part}}')()}} "
     "for part in ('parameters', 'buffers')}}"
@@ -189,7 +189,7 @@ class _Case(ast.NodeTransformer):
             case ast.Assign(
                 [ast.Tuple(names)],
                 ast.GeneratorExp(part, [ast.comprehension(ast.Name(each), ast.Tuple(texts), [], 0)]),
-            ) if len(names) == len(texts):
+            ) if len(names) == len(texts) and "setup" in _names([part], ast.Load):
                 node.value = ast.Tuple([_replaced(part, each, text) for text in texts], ast.Load())
         self.generic_visit(node)
         match node:
@@ -199,6 +199,10 @@ class _Case(ast.NodeTransformer):
                 if not _names(names, ast.Store) & _names(values, ast.Load):
                     single = (ast.Assign([one], value) for one, value in zip(names, values, strict=True))
                     return [one for one in single if not self._is_known(one)]
+        match node.value:
+            case ast.ListComp(_, [ast.comprehension(_, table), *_] as loops) if _has_walrus(table):
+                loops[0].iter = ast.Name("table", ast.Load())  # in its place, Python allows no walrus
+                return [ast.Assign([ast.Name("table", ast.Store())], table), node]
         return None if self._is_known(node) else node
 
     def _is_known(self, node: ast.Assign) -> bool:
@@ -263,7 +267,10 @@ class _Case(ast.NodeTransformer):
             case ast.Compare(ast.Attribute(ast.Name("torch"), of), [ast.Is() | ast.Eq()], [right]):
                 return ast.Constant(value=_text(right) == f"torch.{of}")
             case ast.Subscript(ast.Name("setup"), ast.Constant(str(name))):
-                return ast.Name(names[name] if name in names else self._kept(name, node.ctx), node.ctx)
+                variable = names[name] if name in names else self._kept(name, node.ctx)
+                if isinstance(node.ctx, ast.Store):
+                    code.read_later.add(variable)
+                return ast.Name(variable, node.ctx)
             case ast.Subscript(ast.Name("setup"), key):
                 table = ", ".join(f"{name!r}: {names[name]}" for name in self.arguments)
                 return ast.Subscript(_parsed(f"{{{table}}}"), key, node.ctx)
@@ -301,7 +308,9 @@ class _Case(ast.NodeTransformer):
                 return body
             case ast.Call(ast.Name("attempt"), [function, *given], keywords):
                 return ast.Call(function, given, keywords)
-            case ast.Attribute(ast.Name("setup"), name) if isinstance(node.ctx, ast.Store) or name in code.kept:
+            case ast.Attribute(ast.Name("setup"), name) if (
+                isinstance(node.ctx, ast.Store) or name in code.kept
+            ):
                 return ast.Name(self._kept(name, node.ctx), node.ctx)
             case ast.Attribute(thing, "fields"):
                 return thing
@@ -334,15 +343,21 @@ class _Case(ast.NodeTransformer):
 
 def _gradients(output: ast.expr, others: Sequence[ast.expr], keywords: Sequence[ast.keyword]) -> ast.expr:
     """The gradients of named tensors, in torch's words."""
-    named = {repr(one.arg): one.value for one in keywords if one.arg != "by"}
+    named = {repr(one.arg): _text(one.value) for one in keywords if one.arg != "by"}
     for table in others:
-        if not isinstance(table, ast.Dict) or None in table.keys:
-            raise CannotShowError("gradients of a table")
-        named |= {_text(key): value for key, value in zip(table.keys, table.values, strict=True) if key}
+        if isinstance(table, ast.Dict) and None not in table.keys:
+            pairs = zip(table.keys, table.values, strict=True)
+            named |= {_text(key): _text(value) for key, value in pairs if key}
+        else:
+            named[f"*{_text(table)}"] = f"*{_text(table)}.values()"
     if isinstance(output, ast.Lambda):
         output = output.body
-    asked = _GRAD.format(f"({_text(output)})", ", ".join(map(_text, named.values())))
+    asked = _GRAD.format(f"({_text(output)})", ", ".join(named.values()))
     return _parsed(f"dict(zip([{', '.join(named)}], {asked}))")
+
+
+def _has_walrus(tree: ast.expr) -> bool:
+    return any(isinstance(part, ast.NamedExpr) for part in ast.walk(tree))
 
 
 def _variable(name: str) -> str:

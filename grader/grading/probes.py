@@ -28,6 +28,7 @@ class Probe:
     Attributes:
         shows: the expression below the call; empty where the call shows it.
         before, after: the lines above and below the call that it needs.
+        around: the line that begins a block with the call in it.
         kind: ``property`` where the right one is shown, too; ``values`` where only the student's are shown;
             ``error`` where an error must be raised, or must not.
     """
@@ -36,6 +37,7 @@ class Probe:
     before: Sequence[str] = ()
     kind: Literal["property", "values", "error"] = "property"
     after: Sequence[str] = ()
+    around: str = ""
 
     def of(self, x: str) -> Probe:
         """The same of an expression, which stands for ``{x}``."""
@@ -52,12 +54,16 @@ _FLAGS = {
     for name in ("dtype", "shape", "requires_grad", "is_leaf", "retains_grad", "training")
 }
 _ATTRIBUTES = Probe("vars({x}).keys() - before", ["before = {*vars({x})}"])
-_GRAD = (Probe("{x}.grad is None"), _values("{x}.grad"))
+_GRAD = (
+    Probe("{x}.grad is None"),
+    _values("{x}.grad"),
+    Probe("torch.equal(held, before)", ["held = {x}.grad", "before = held.clone()"]),
+)
 #: By the fields of an observed tensor, or the part of an object of the caller's that the call changed.
 _OF_TENSOR: Mapping[str, Sequence[Probe]] = {
     **_FLAGS,
     "grad_fn": (Probe("{x}.grad_fn is None"),),
-    "version": (Probe("{x}._version"),),
+    "version": (Probe("{x}.is_inference()"), Probe("{x}._version")),
     "value": (_values("{x}"), _values("{x}.tolist()")),
 }
 _OF_CHANGE: Mapping[str, Sequence[Probe]] = {
@@ -79,6 +85,13 @@ _EACH_GRAD = (
     Probe("[p.grad is None for p in {x}.parameters()]"),
     _values("[p.grad for p in {x}.parameters()]"),
     _values("[p.grad.tolist() for p in {x}.parameters()]"),
+    Probe(
+        "all(map(torch.equal, held, before))",
+        [
+            "held = [p.grad for p in {x}.parameters() if p.grad is not None]",
+            "before = [g.clone() for g in held]",
+        ],
+    ),
 )
 #: The same of a network in which any part changed: snippets have another one than the case.
 _OF_NETWORK: Mapping[str, Sequence[Probe]] = {
@@ -112,6 +125,11 @@ _OF_MODES = {
     "grad mode": Probe("torch.is_grad_enabled()"),
     "default dtype": Probe("torch.get_default_dtype()"),
 }
+_WARNINGS = (
+    Probe("[*warnings.filters] == before", ["import warnings", "before = [*warnings.filters]"]),
+    Probe("len(caught)", ["import warnings"], around="with warnings.catch_warnings(record=True) as caught:"),
+)
+_RANDOM = Probe("torch.equal(torch.get_rng_state(), before)", ["before = torch.get_rng_state()"])
 _HELD = "[p.grad.clone() for group in {x}.param_groups for p in group['params']]"
 _COUNTED = Probe("len(calls)", ["calls = []", "{x}.register_forward_hook(lambda *_: calls.append(1))"])
 #: By what is recorded of networks and optimizers.
@@ -155,7 +173,12 @@ def probes_of(check: CheckFunction, contract: str, case: Case, text: CaseText) -
         text: the case as code.
     """
     seen, expected = case.records
-    if seen.get("raised") is not None or expected.get("raised") is not None:
+    raised = [record.get("raised") is not None for record in (seen, expected)]
+    if all(raised):  # what is left behind counts
+        after = ["except (Exception, KeyboardInterrupt):", "    pass"]
+        found = _of_side_effects(case, text)
+        yield from (replace(probe, around="try:", after=[*after, *probe.after]) for probe in found)
+    if any(raised):
         yield Probe("", kind="error")
         return
 
@@ -176,7 +199,7 @@ def probes_of(check: CheckFunction, contract: str, case: Case, text: CaseText) -
         elif name == "side_effects":
             yield from _of_side_effects(case, text)
         else:
-            yield from _of_field(name, own, right, text)
+            yield from _of_field(name, own, right, text, case)
 
 
 def _after(probe: Probe, then: Sequence[str]) -> Probe:
@@ -187,7 +210,9 @@ def _after(probe: Probe, then: Sequence[str]) -> Probe:
         place = f"after[{ast.unparse(key)}]" if key else ""
         if place and place in probe.shows:
             value, name = ast.unparse(entry), "after"
-            made = [n for n, node in enumerate(body) if isinstance(node, ast.Assign) and value in _stored(node)]
+            made = [
+                n for n, node in enumerate(body) if isinstance(node, ast.Assign) and value in _stored(node)
+            ]
             if made:  # a statement below it may only change it
                 lines, name = ast.unparse(body[: made[-1] + 1]).splitlines(), value
             probe = replace(probe, shows=probe.shows.replace(place, name))
@@ -200,12 +225,12 @@ def _stored(node: ast.Assign) -> list[str]:
 
 
 def _of_field(  # noqa: C901, PLR0912 - one for each field
-    name: str, seen: Any, expected: Any, text: CaseText
+    name: str, seen: Any, expected: Any, text: CaseText, case: Case
 ) -> Iterator[Probe]:
     """Probes for a field of an observation, besides results and side effects."""
     match name:
         case "gradients" | "earlier_gradients":
-            yield from _of_gradients(seen, expected, text)
+            yield from _of_gradients(seen, expected, text, case.records[1].get("result"))
         case "storage":
             for one in dict.fromkeys(seen or ()):
                 variable = EARLIER if one == "an earlier result" else text.names.get(one)
@@ -224,6 +249,8 @@ def _of_field(  # noqa: C901, PLR0912 - one for each field
             sent = [f"g = torch.ones_like({RESULT})", f"{RESULT}.backward(g)"]
             yield Probe("torch.equal(g, torch.ones_like(g))", after=sent)
         case "recorded" if isinstance(seen, dict) and isinstance(expected, dict):
+            yield from _WARNINGS if "warnings" in case.record else ()
+            yield from [_RANDOM] if "random numbers" in case.record else ()
             differing = [one for one in _OF_RECORDED if seen.get(one) != expected.get(one)]
             for one in differing:
                 maker = "optimizer" if one == "steps" else "module"
@@ -285,10 +312,12 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _of_gradients(seen: Any, expected: Any, text: CaseText) -> Iterator[Probe]:
+def _of_gradients(seen: Any, expected: Any, text: CaseText, result: Any) -> Iterator[Probe]:
     """The gradients that reach the arguments from a loss of the result, or the error of its backward."""
-    is_tensor = isinstance(expected, dict) and isinstance(expected.get("output"), Tensor)
-    loss = f"{RESULT}.square().sum()" if is_tensor else f"sum(part.square().sum() for part in {RESULT})"
+    parts = f"{RESULT}.values()" if isinstance(result, dict) else RESULT
+    loss = f"sum((part - 3).square().sum() for part in {parts} if torch.is_tensor(part))"
+    if isinstance(result, Tensor):
+        loss = f"({RESULT} - 3).square().sum()"  # whose gradient is 0 nowhere near 0
     back = f"{loss}.backward()"
     own, right = (side.get("gradients") if isinstance(side, dict) else None for side in (seen, expected))
     if isinstance(own, dict) and isinstance(right, dict):
@@ -296,6 +325,7 @@ def _of_gradients(seen: Any, expected: Any, text: CaseText) -> Iterator[Probe]:
     else:
         yield Probe(back, kind="error")
         own, right, differing = {}, {}, [*text.names]
+    differing.sort(key=lambda name: (own.get(name) is None) == (right.get(name) is None))
     of_root = {path[1]: name for name in reversed(differing) if (path := _PATH.match(name))}
     for root, name in of_root.items():
         probes = _of_place(name, text, _GRAD, _EACH_GRAD)

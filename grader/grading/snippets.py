@@ -8,10 +8,13 @@ student's own claim: it is shown to that student, on one short line, and decides
 
 from __future__ import annotations
 
+import ast
+import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -20,7 +23,7 @@ from grader.contracts.comparison import is_close
 from grader.contracts.finding import FailedCheckError
 from grader.course.contract import CONTRACT_SECONDS
 from grader.course.rubric import Rubric
-from grader.course.snippet import CaseText, case_text
+from grader.course.snippet import EARLIER, CaseText, case_text
 from grader.course.specialize import CannotShowError
 from grader.grading.judge import Verdict, collected_checks
 from grader.grading.probes import Probe, fails, probes_of
@@ -34,7 +37,7 @@ from grader.text import printable
 #: Observes a notebook: the student's, or the reference.
 Observe = Callable[[ObservationPlan], Evidence]
 
-_MOST_CASES, _MOST_PROBES, _MOST_CANDIDATES = 3, 20, 12  # of a check, of a case, and of a question
+_MOST_CASES, _MOST_PROBES, _MOST_CANDIDATES = 4, 8, 24  # of a check, of a case, and of a question
 _MOST_STORED = 500  # outcomes of the reference
 _MOST_TEXT = 120  # characters of what a process said
 _MOST_LINES = 40  # of a snippet
@@ -50,12 +53,14 @@ class Candidate:
     probe: Probe
     full_precision: bool
 
-    @property
+    @cached_property
     def lines(self) -> list[str]:
         """Its lines, without imports; the last is the one that shows the fault."""
         case, probe = self.case, self.probe
         shown = [probe.shows] if probe.shows else []
-        return [*case.inputs, *probe.before, *case.calls, *probe.after, *shown]
+        calls = [probe.around, *(f"    {line}" for line in case.calls)] if probe.around else case.calls
+        below = [*probe.before, *calls, *probe.after, *shown]
+        return [line for line in (*_needed(case.inputs, below), *below) if line.strip()]
 
     @property
     def program(self) -> list[str]:
@@ -154,9 +159,14 @@ class SnippetFinder:
             about.sort(key=lambda n: (cases[n].name != reported, len(cases[n].variations)))
             differing = (n for n in about if not cases[n].is_as_expected and not cases[n].did_not_run)
             broken = (n for n in differing if fails(function, check.contract, cases[n]))
-            for number in islice(broken, _MOST_CASES):
-                with suppress(CannotShowError):
-                    case, text = cases[number], case_text(contract, contract.rows[number])
+            tried = [*islice(broken, _MOST_CASES)]
+            of_calls = (number for number in broken if "call.sequence" in cases[number].variations)
+            for number, again in [
+                *((n, False) for n in (*tried, *islice(of_calls, 1))),
+                *((n, True) for n in tried),
+            ]:
+                with suppress(CannotShowError, SyntaxError, LookupError):  # the doctor reports the last two
+                    case, text = cases[number], case_text(contract, contract.rows[number], again=again)
                     probes = probes_of(function, contract.name, case, text)
                     for probe in {repr(one): one for one in islice(probes, _MOST_PROBES)}.values():
                         yield Candidate(check.id, text, probe, case.rules.full_precision)
@@ -183,6 +193,55 @@ def snippets_of(before: Result, result: Result) -> dict[str, str]:
     earlier = (check for question in before.all_questions for check in question.checks)
     same = (check for check in earlier if messages.get(check.id) == check.message)
     return {check.id: check.snippet for check in same if check.snippet is not None}
+
+
+# --- what a snippet needs
+
+#: What may change another object, although it only gives a value to a name.
+_CHANGES = re.compile(r"register|\w_\(")
+_ENTRY = re.compile(r"out\[('[^']*'|\"[^\"]*\")\]")
+
+
+def _needed(inputs: Sequence[str], below: Sequence[str]) -> list[str]:
+    """The lines of the inputs that something below reads; of a table of functions, the one that it shows."""
+    lines, body = "\n".join(inputs).splitlines(), ast.parse("\n".join(inputs)).body
+    local = {name for node in body for name in _names(node)[0]}
+    needed = {EARLIER} | set[str]().union(*_names(ast.parse("\n".join(below))))
+    entry = _ENTRY.search(below[-1])
+    found: list[str] = []
+    for node in reversed(body):
+        stored, read = _names(node)
+        is_value = bool(stored) and isinstance(node, ast.Assign | ast.FunctionDef | ast.ClassDef)
+        if is_value and not _CHANGES.search(ast.unparse(node)):
+            is_needed = bool(stored & needed)
+        else:
+            is_needed = bool((stored | read) & needed) or not (stored | read) & local
+        if is_needed:
+            needed |= read
+            is_cut = entry is not None and _cut_tables(node, ast.literal_eval(entry[1]))
+            own = ast.unparse(node).splitlines() if is_cut else lines[node.lineno - 1 : node.end_lineno]
+            found[:0] = own
+    return found
+
+
+def _names(tree: ast.AST) -> tuple[set[str], set[str]]:
+    """The names that code stores at its top, and those that it reads."""
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    if isinstance(tree, ast.FunctionDef | ast.ClassDef):
+        return {tree.name}, {node.id for node in names}
+    stored = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    return stored, {node.id for node in names if isinstance(node.ctx, ast.Load)}
+
+
+def _cut_tables(tree: ast.AST, wanted: str) -> bool:
+    """Leave only one function in each table that has it; whether there is such a table."""
+    tables = [node for node in ast.walk(tree) if isinstance(node, ast.Dict) and len(node.keys) > 1]
+    is_cut = False
+    for table in tables:
+        for key, value in zip(table.keys, table.values, strict=True):
+            if isinstance(key, ast.Constant) and key.value == wanted and isinstance(value, ast.Lambda):
+                table.keys, table.values, is_cut = [key], [value], True
+    return is_cut
 
 
 # --- the run
@@ -213,8 +272,11 @@ class _Program:
             if isinstance(own, Raised) and own.inside is not None:
                 lines = lines[: max(1, own.inside - begin + 1)]
             if comment is not None and len(lines) <= _MOST_LINES:
-                text = "\n".join([*candidate.case.imports, *_with_comment(lines, comment)])
-                return {candidate.check: text}
+                text = "\n".join(_with_comment(lines, comment))
+                imports = [
+                    one for one in candidate.case.imports if re.search(rf"\b{one.split()[-1]}\b", text)
+                ]
+                return {candidate.check: "\n".join([*imports, text])}
         return None
 
 
@@ -222,9 +284,10 @@ def _comment(candidate: Candidate, seen: Any, expected: Any) -> str | None:
     """The comment behind the line that shows the fault; None if it does not show."""
     kind = candidate.probe.kind
     if isinstance(expected, Raised):
-        if kind != "error" or isinstance(seen, Raised):
+        if kind != "error" or (isinstance(seen, Raised) and seen.type == expected.type):
             return None
-        return f"yours: no error; it should raise {_cut(expected.type)}"
+        own = _cut(f"{seen.type}: {seen.text}") if isinstance(seen, Raised) else "no error"
+        return f"yours: {own}; it should raise {_cut(expected.type)}"
     if isinstance(seen, Raised):
         return f"yours: {_cut(f'{seen.type}: {seen.text}')}; it should raise no error"
     (own, text), (right, right_text) = map(_pair, (seen, expected))
