@@ -126,10 +126,10 @@ _OF_MODES = {
     "default dtype": Probe("torch.get_default_dtype()"),
 }
 _WARNINGS = (
-    Probe("[*warnings.filters] == before", ["import warnings", "before = [*warnings.filters]"]),
     Probe("len(caught)", ["import warnings"], around="with warnings.catch_warnings(record=True) as caught:"),
+    Probe("[*warnings.filters] == before", ["import warnings", "before = [*warnings.filters]"]),
 )
-_RANDOM = Probe("torch.equal(torch.get_rng_state(), before)", ["before = torch.get_rng_state()"])
+_CAUGHT = "except (Exception, KeyboardInterrupt):"
 _HELD = "[p.grad.clone() for group in {x}.param_groups for p in group['params']]"
 _COUNTED = Probe("len(calls)", ["calls = []", "{x}.register_forward_hook(lambda *_: calls.append(1))"])
 #: By what is recorded of networks and optimizers.
@@ -173,13 +173,9 @@ def probes_of(check: CheckFunction, contract: str, case: Case, text: CaseText) -
         text: the case as code.
     """
     seen, expected = case.records
-    raised = [record.get("raised") is not None for record in (seen, expected)]
-    if all(raised):  # what is left behind counts
-        after = ["except (Exception, KeyboardInterrupt):", "    pass"]
-        found = _of_side_effects(case, text)
-        yield from (replace(probe, around="try:", after=[*after, *probe.after]) for probe in found)
+    raised = [record.get("raised") for record in (seen, expected)]
     if any(raised):
-        yield Probe("", kind="error")
+        yield from _of_errors(case, text)
         return
 
     def fails_with(name: str, observed: Any) -> bool:
@@ -200,6 +196,20 @@ def probes_of(check: CheckFunction, contract: str, case: Case, text: CaseText) -
             yield from _of_side_effects(case, text)
         else:
             yield from _of_field(name, own, right, text, case)
+
+
+def _of_errors(case: Case, text: CaseText) -> Iterator[Probe]:
+    """Probes for an error, or for what is left where it must be raised."""
+    seen, expected = (record.get("raised") for record in case.records)
+    left = [_CAUGHT, "    pass"]
+    if seen is not None and expected is not None:
+        found = (probe for probe in _of_side_effects(case, text) if not probe.after)
+        yield from (replace(probe, around="try:", after=left) for probe in found)
+    if expected is not None and "Exception" not in expected.types:  # nothing else would catch it
+        after = [f"{_CAUGHT[:-1]} as error:", "    raised = type(error).__name__"]
+        yield Probe("raised", ["raised = None"], around="try:", after=after)
+    else:
+        yield Probe("", kind="error")
 
 
 def _after(probe: Probe, then: Sequence[str]) -> Probe:
@@ -250,7 +260,6 @@ def _of_field(  # noqa: C901, PLR0912 - one for each field
             yield Probe("torch.equal(g, torch.ones_like(g))", after=sent)
         case "recorded" if isinstance(seen, dict) and isinstance(expected, dict):
             yield from _WARNINGS if "warnings" in case.record else ()
-            yield from [_RANDOM] if "random numbers" in case.record else ()
             differing = [one for one in _OF_RECORDED if seen.get(one) != expected.get(one)]
             for one in differing:
                 maker = "optimizer" if one == "steps" else "module"
@@ -312,12 +321,20 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _of_gradients(seen: Any, expected: Any, text: CaseText, result: Any) -> Iterator[Probe]:
+def _of_gradients(
+    seen: Any, expected: Any, text: CaseText, result: Any, place: str = RESULT
+) -> Iterator[Probe]:
     """The gradients that reach the arguments from a loss of the result, or the error of its backward."""
-    parts = f"{RESULT}.values()" if isinstance(result, dict) else RESULT
-    loss = f"sum((part - 3).square().sum() for part in {parts} if torch.is_tensor(part))"
-    if isinstance(result, Tensor):
-        loss = f"({RESULT} - 3).square().sum()"  # whose gradient is 0 nowhere near 0
+    parts = f"{place}.values()" if isinstance(result, dict) else place
+    if isinstance(seen, dict) and isinstance(expected, dict) and "gradients" not in expected:
+        for number, key in enumerate(expected):  # of each entry by itself
+            if seen.get(key) != expected[key]:
+                entry = f"[*{parts}][{number}]" if isinstance(result, dict) else f"{place}[{number}]"
+                yield from _of_gradients(seen.get(key), expected[key], text, None, entry)
+        return
+    loss = f"({place} - 3).square().sum()"  # whose gradient is not 0 where the result is
+    if isinstance(result, dict | list | tuple):
+        loss = f"sum((part - 3).square().sum() for part in {parts} if torch.is_tensor(part))"
     back = f"{loss}.backward()"
     own, right = (side.get("gradients") if isinstance(side, dict) else None for side in (seen, expected))
     if isinstance(own, dict) and isinstance(right, dict):

@@ -160,7 +160,7 @@ class SnippetFinder:
             differing = (n for n in about if not cases[n].is_as_expected and not cases[n].did_not_run)
             broken = (n for n in differing if fails(function, check.contract, cases[n]))
             tried = [*islice(broken, _MOST_CASES)]
-            of_calls = (number for number in broken if "call.sequence" in cases[number].variations)
+            of_calls = (number for number in broken if "call.sequence" in contract.rows[number])
             for number, again in [
                 *((n, False) for n in (*tried, *islice(of_calls, 1))),
                 *((n, True) for n in tried),
@@ -169,7 +169,9 @@ class SnippetFinder:
                     case, text = cases[number], case_text(contract, contract.rows[number], again=again)
                     probes = probes_of(function, contract.name, case, text)
                     for probe in {repr(one): one for one in islice(probes, _MOST_PROBES)}.values():
-                        yield Candidate(check.id, text, probe, case.rules.full_precision)
+                        candidate = Candidate(check.id, text, probe, case.rules.full_precision)
+                        if len(candidate.lines) <= _MOST_LINES:
+                            yield candidate
 
 
 def with_snippets(result: Result, found: Mapping[str, str]) -> Result:
@@ -207,6 +209,11 @@ def _needed(inputs: Sequence[str], below: Sequence[str]) -> list[str]:
     lines, body = "\n".join(inputs).splitlines(), ast.parse("\n".join(inputs)).body
     local = {name for node in body for name in _names(node)[0]}
     needed = {EARLIER} | set[str]().union(*_names(ast.parse("\n".join(below))))
+    touched: dict[str, set[str]] = {}  # what a change of each name may change
+    for node in body:
+        stored, read = _names(node)
+        of_read = (touched.get(name, {name}) for name in read & local)
+        touched |= {name: {name}.union(*of_read) for name in stored} if stored else {}
     entry = _ENTRY.search(below[-1])
     found: list[str] = []
     for node in reversed(body):
@@ -215,7 +222,8 @@ def _needed(inputs: Sequence[str], below: Sequence[str]) -> list[str]:
         if is_value and not _CHANGES.search(ast.unparse(node)):
             is_needed = bool(stored & needed)
         else:
-            is_needed = bool((stored | read) & needed) or not (stored | read) & local
+            changed = set[str]().union(*(touched.get(name, {name}) for name in stored | read))
+            is_needed = bool(changed & needed) or not changed & local
         if is_needed:
             needed |= read
             is_cut = entry is not None and _cut_tables(node, ast.literal_eval(entry[1]))
@@ -271,7 +279,7 @@ class _Program:
             comment, lines = _comment(candidate, own, expected), candidate.lines
             if isinstance(own, Raised) and own.inside is not None:
                 lines = lines[: max(1, own.inside - begin + 1)]
-            if comment is not None and len(lines) <= _MOST_LINES:
+            if comment is not None:
                 text = "\n".join(_with_comment(lines, comment))
                 imports = [
                     one for one in candidate.case.imports if re.search(rf"\b{one.split()[-1]}\b", text)
