@@ -18,7 +18,7 @@ from typing import Any
 
 from grader.course.contract import Contract
 from grader.course.levels import ARCHITECTURE, FACTORS, LOUDER
-from grader.course.specialize import AuthorCode, CannotShowError
+from grader.course.specialize import AuthorCode, CannotShowError, is_literal
 
 RESULT, EARLIER = "out", "earlier"
 _SIZES = (2, 3, 4, 5, 6, 7, 8, 9)
@@ -283,6 +283,8 @@ class _Writer:
     def _own(self, name: str, options: Mapping[str, Any]) -> list[str]:
         variable = self.names[name]
         lines = self._of_author(options["make"], ("setup", "kind"), argument=name, target=variable)
+        if len(lines) == 1 and is_literal(lines[0]):
+            self.author.literals[name] = lines[0]
         return self._assigned(variable, lines)
 
     @staticmethod

@@ -40,7 +40,8 @@ class AuthorCode:
         names: the variable of each argument.
         size, shape: the size of a word, and the shape of words.
         leaves: filled with the variables that functions store in ``setup.starts``, by their names there.
-        kept: filled with the variables of other things that functions store in the setup, by their names there.
+        kept: filled with the variables of other things that functions store there, by their names there.
+        literals: filled with the values of arguments of the author's that are literals.
         definitions: filled with the source of helpers, by their names.
         read_later: filled with the variables that other functions may read.
     """
@@ -52,6 +53,7 @@ class AuthorCode:
     shape: Callable[[str], tuple[int, ...]]
     leaves: dict[str, str] = field(default_factory=dict)
     kept: dict[str, str] = field(default_factory=dict)
+    literals: dict[str, str] = field(default_factory=dict)
     definitions: dict[str, str] = field(default_factory=dict)
     read_later: set[str] = field(default_factory=set)
     _begun: set[str] = field(default_factory=set)
@@ -182,7 +184,7 @@ class _Case(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> Any:
         self.generic_visit(node)
-        return None if not node.body or _text(node.iter) in {"[]", "()"} else node
+        return None if not node.body or _text(node.iter) in {"[]", "()", "range(0)"} else node
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         match node:
@@ -270,7 +272,8 @@ class _Case(ast.NodeTransformer):
                 variable = names[name] if name in names else self._kept(name, node.ctx)
                 if isinstance(node.ctx, ast.Store):
                     code.read_later.add(variable)
-                return ast.Name(variable, node.ctx)
+                    code.literals.pop(name, None)
+                return _parsed(code.literals[name]) if name in code.literals else ast.Name(variable, node.ctx)
             case ast.Subscript(ast.Name("setup"), key):
                 table = ", ".join(f"{name!r}: {names[name]}" for name in self.arguments)
                 return ast.Subscript(_parsed(f"{{{table}}}"), key, node.ctx)
@@ -392,6 +395,11 @@ def _is_setup(node: ast.expr) -> bool:
 def _names(nodes: Collection[ast.AST], context: type[ast.expr_context]) -> set[str]:
     every = (part for node in nodes for part in ast.walk(node) if isinstance(part, ast.Name))
     return {name.id for name in every if isinstance(name.ctx, context)}
+
+
+def is_literal(text: str) -> bool:
+    """Whether the source of an expression is a number, a text, or a tuple of these."""
+    return _is_literal(_parsed(text))
 
 
 def _is_literal(node: ast.expr) -> bool:

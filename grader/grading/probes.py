@@ -126,7 +126,11 @@ _OF_MODES = {
     "default dtype": Probe("torch.get_default_dtype()"),
 }
 _WARNINGS = (
-    Probe("len(caught)", ["import warnings"], around="with warnings.catch_warnings(record=True) as caught:"),
+    Probe(
+        "len(caught)",
+        ["import warnings", "warnings.simplefilter('always')"],
+        around="with warnings.catch_warnings(record=True) as caught:",
+    ),
     Probe("[*warnings.filters] == before", ["import warnings", "before = [*warnings.filters]"]),
 )
 _CAUGHT = "except (Exception, KeyboardInterrupt):"
@@ -213,7 +217,7 @@ def _of_errors(case: Case, text: CaseText) -> Iterator[Probe]:
 
 
 def _after(probe: Probe, then: Sequence[str]) -> Probe:
-    """A probe of what a contract's ``then`` returns, below its lines; those of one entry if it needs no more."""
+    """A probe of what a contract's ``then`` returns, with its lines: only those that an entry needs."""
     *lines, value = then
     body, whole = ast.parse("\n".join(lines)).body, ast.parse(value, mode="eval").body
     for key, entry in zip(whole.keys, whole.values, strict=True) if isinstance(whole, ast.Dict) else ():
@@ -224,7 +228,7 @@ def _after(probe: Probe, then: Sequence[str]) -> Probe:
                 n for n, node in enumerate(body) if isinstance(node, ast.Assign) and value in _stored(node)
             ]
             if made:  # a statement below it may only change it
-                lines, name = ast.unparse(body[: made[-1] + 1]).splitlines(), value
+                lines, name = ast.unparse(ast.Module(body[: made[-1] + 1], [])).splitlines(), value
             probe = replace(probe, shows=probe.shows.replace(place, name))
             return replace(probe, after=lines if made else [*lines, f"after = {value}"])
     return replace(probe, after=[*lines, f"after = {value}"])
@@ -276,7 +280,7 @@ def _of_field(  # noqa: C901, PLR0912 - one for each field
                     yield Probe(f"sum({x}).sum().backward()", kind="error")
 
 
-def _of_result(  # noqa: C901 - one for each type
+def _of_result(  # noqa: C901, PLR0912 - one for each type
     place: str, seen: Any, expected: Any, fails_with: _Fails, depth: int = 0
 ) -> Iterator[Probe]:
     """Probes for the properties of a result that make the check fail alone."""
@@ -302,7 +306,7 @@ def _of_result(  # noqa: C901 - one for each type
         is_dict = isinstance(expected, dict)
         parts = expected if is_dict else dict(enumerate(expected))
         differing = [key for key in parts if seen[key] != parts[key]]
-        if is_dict and any("." in str(key) for key in parts):  # names of another network's parts
+        if is_dict and any(re.fullmatch(r"\w+(\.\w+)+", str(key)) for key in parts):  # of another network
             yield _values(f"[*{place}.values()]")
             return
         if is_dict and {"output", "gradients"} <= parts.keys():  # of a loss: its snippet has only these
