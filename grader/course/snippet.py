@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import random
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import prod
@@ -63,6 +63,23 @@ def case_text(contract: Contract, variations: Mapping[str, Any], *, again: bool 
     text = _Writer(contract, {**contract.plan["base"], **variations}, again).text()
     compile("\n".join([*text.inputs, *text.calls, *text.then]), "<snippet>", "exec")
     return text
+
+
+def snippet_complaints(contracts: Iterable[Contract]) -> Iterator[str]:
+    """A sentence for each contract with a case whose lines do not fit together."""
+    for contract in contracts:
+        for row in contract.rows:
+            try:
+                case_text(contract, row)
+            except CannotShowError:
+                continue
+            except (SyntaxError, LookupError) as error:
+                levels = ", ".join(f"{factor}: {level}" for factor, level in row.items()) or "no level varies"
+                yield (
+                    f"{contract.source.where}: a snippet of the contract {contract.name} ({levels}) is not"
+                    f" valid: {type(error).__name__}: {error}"
+                )
+                break
 
 
 @dataclass
@@ -254,8 +271,13 @@ class _Writer:
 
     def _pairs(self, name: str, options: Mapping[str, Any]) -> list[str]:
         """A list of pairs of inputs of a network and targets."""
-        y = self._drawn(name, f"n, {self._columns(options)}{self.dtype}")
-        words = {**self._one(self.size(options["inputs"])), "y": y.partition(" = ")[2]}
+        columns, values = self._columns(options), str(self._level(name, "values"))
+        if values in self.author.functions:
+            call = self.author.helper(values, [ast.Name("n"), ast.Constant(columns)], name)
+            y = ast.unparse(call) + ("" if self.dtype else ".float()")
+        else:
+            y = self._drawn(name, f"n, {columns}{self.dtype}").partition(" = ")[2]
+        words = {**self._one(self.size(options["inputs"])), "y": y}
         made, sizes = self._line(name, "list", **words).rsplit(" in ", 1)
         sizes = str(eval(sizes.rstrip("]"), {"n": 2}))  # noqa: S307 - of the table of levels
         words["wider"] = f"{self.size(options['inputs']) + 1}{self.dtype}"

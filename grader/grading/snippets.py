@@ -14,7 +14,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import islice
 from typing import Any
 
@@ -37,7 +37,8 @@ from grader.text import printable
 #: Observes a notebook: the student's, or the reference.
 Observe = Callable[[ObservationPlan], Evidence]
 
-_MOST_CASES, _MOST_PROBES, _MOST_CANDIDATES = 4, 8, 24  # of a check, of a case, and of a question
+_MOST_CASES, _MOST_PROBES, _MOST_CANDIDATES = 3, 8, 20  # of a check, of a case, and of a question
+_MOST_AGAIN = 2  # cases with other numbers
 _MOST_STORED = 500  # outcomes of the reference
 _MOST_TEXT = 120  # characters of what a process said
 _MOST_LINES = 40  # of a snippet
@@ -83,6 +84,7 @@ class SnippetFinder:
     def __init__(self, rubric: Rubric, reference: Evidence, expected: Observe) -> None:
         self._rubric, self._reference, self._observe = rubric, reference, expected
         self._expected: dict[str, RequestOutcome] = {}  # of the reference, by the source of a request
+        self._text_of = cache(self._case_text)
 
     def find(
         self,
@@ -128,6 +130,12 @@ class SnippetFinder:
             return {}
         return texts
 
+    def _case_text(self, name: str, number: int, again: bool) -> CaseText | None:
+        contract = self._rubric.contracts[name]
+        with suppress(CannotShowError, SyntaxError, LookupError):  # the doctor reports the last two
+            return case_text(contract, contract.rows[number], again=again)
+        return None
+
     def _of_reference(self, programs: Sequence[_Program]) -> dict[str, RequestOutcome]:
         """The output of programs with the reference, by source; many students make the same mistake."""
         unknown = [one for one in programs if one.request.source not in self._expected]
@@ -160,13 +168,9 @@ class SnippetFinder:
             differing = (n for n in about if not cases[n].is_as_expected and not cases[n].did_not_run)
             broken = (n for n in differing if fails(function, check.contract, cases[n]))
             tried = [*islice(broken, _MOST_CASES)]
-            of_calls = (number for number in broken if "call.sequence" in contract.rows[number])
-            for number, again in [
-                *((n, False) for n in (*tried, *islice(of_calls, 1))),
-                *((n, True) for n in tried),
-            ]:
-                with suppress(CannotShowError, SyntaxError, LookupError):  # the doctor reports the last two
-                    case, text = cases[number], case_text(contract, contract.rows[number], again=again)
+            for number, again in [*((n, False) for n in tried), *((n, True) for n in tried[:_MOST_AGAIN])]:
+                case, text = cases[number], self._text_of(check.contract, number, again)
+                if text is not None:
                     probes = probes_of(function, contract.name, case, text)
                     for probe in {repr(one): one for one in islice(probes, _MOST_PROBES)}.values():
                         candidate = Candidate(check.id, text, probe, case.rules.full_precision)
@@ -206,29 +210,44 @@ _ENTRY = re.compile(r"out\[('[^']*'|\"[^\"]*\")\]")
 
 def _needed(inputs: Sequence[str], below: Sequence[str]) -> list[str]:
     """The lines of the inputs that something below reads; of a table of functions, the one that it shows."""
-    lines, body = "\n".join(inputs).splitlines(), ast.parse("\n".join(inputs)).body
-    local = {name for node in body for name in _names(node)[0]}
+    statements = _statements("\n".join(inputs))
+    local = {name for statement in statements for name in statement.stored}
     needed = {EARLIER} | set[str]().union(*_names(ast.parse("\n".join(below))))
-    touched: dict[str, set[str]] = {}  # what a change of each name may change
-    for node in body:
-        stored, read = _names(node)
-        of_read = (touched.get(name, {name}) for name in read & local)
-        touched |= {name: {name}.union(*of_read) for name in stored} if stored else {}
     entry = _ENTRY.search(below[-1])
     found: list[str] = []
-    for node in reversed(body):
-        stored, read = _names(node)
-        is_value = bool(stored) and isinstance(node, ast.Assign | ast.FunctionDef | ast.ClassDef)
-        if is_value and not _CHANGES.search(ast.unparse(node)):
-            is_needed = bool(stored & needed)
+    for one in reversed(statements):
+        if one.changes is None:
+            is_needed = bool(one.stored & needed)
         else:
-            changed = set[str]().union(*(touched.get(name, {name}) for name in stored | read))
-            is_needed = bool(changed & needed) or not changed & local
+            is_needed = bool(one.changes & needed) or not one.changes & local
         if is_needed:
-            needed |= read
-            is_cut = entry is not None and _cut_tables(node, ast.literal_eval(entry[1]))
-            own = ast.unparse(node).splitlines() if is_cut else lines[node.lineno - 1 : node.end_lineno]
-            found[:0] = own
+            needed |= one.read
+            cut = entry and _with_one_entry(one.text, ast.literal_eval(entry[1]))
+            found[:0] = (cut or one.text).splitlines()
+    return found
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """A statement of the inputs; `changes` is None where it only gives values to names."""
+
+    text: str
+    stored: set[str]
+    read: set[str]
+    changes: set[str] | None
+
+
+@lru_cache(maxsize=64)
+def _statements(text: str) -> list[_Statement]:
+    lines, found = text.splitlines(), []
+    touched: dict[str, set[str]] = {}  # what a change of each name may change
+    for node in ast.parse(text).body:
+        own, (stored, read) = "\n".join(lines[node.lineno - 1 : node.end_lineno]), _names(node)
+        of_read = set[str]().union(*(touched.get(name, {name}) for name in read))
+        touched |= {name: {name} | (of_read & touched.keys()) for name in stored}
+        is_value = bool(stored) and isinstance(node, ast.Assign | ast.FunctionDef | ast.ClassDef)
+        changes = None if is_value and not _CHANGES.search(own) else of_read | stored
+        found.append(_Statement(own, stored, read, changes))
     return found
 
 
@@ -241,15 +260,18 @@ def _names(tree: ast.AST) -> tuple[set[str], set[str]]:
     return stored, {node.id for node in names if isinstance(node.ctx, ast.Load)}
 
 
-def _cut_tables(tree: ast.AST, wanted: str) -> bool:
-    """Leave only one function in each table that has it; whether there is such a table."""
-    tables = [node for node in ast.walk(tree) if isinstance(node, ast.Dict) and len(node.keys) > 1]
-    is_cut = False
+def _with_one_entry(text: str, wanted: str) -> str | None:
+    """A statement in which each table that has a function under a name has only that one; None without any."""
+    if repr(wanted) not in text:
+        return None
+    tree = ast.parse(text)
+    tables = (node for node in ast.walk(tree) if isinstance(node, ast.Dict))
     for table in tables:
-        for key, value in zip(table.keys, table.values, strict=True):
+        pairs = zip(table.keys, table.values, strict=True)
+        for key, value in pairs:
             if isinstance(key, ast.Constant) and key.value == wanted and isinstance(value, ast.Lambda):
-                table.keys, table.values, is_cut = [key], [value], True
-    return is_cut
+                table.keys, table.values = [key], [value]
+    return ast.unparse(tree)
 
 
 # --- the run
