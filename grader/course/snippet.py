@@ -305,8 +305,8 @@ class _Writer:
     def _own(self, name: str, options: Mapping[str, Any]) -> list[str]:
         variable = self.names[name]
         lines = self._of_author(options["make"], ("setup", "kind"), argument=name, target=variable)
-        if len(lines) == 1 and is_literal(lines[0]):
-            self.author.literals[name] = lines[0]
+        if is_literal(lines[-1]):
+            self.author.literals[name] = lines[-1]
         return self._assigned(variable, lines)
 
     @staticmethod

@@ -101,7 +101,7 @@ class AuthorCode:
 
     def _tree(self, name: str) -> ast.FunctionDef:
         """The definition of a function, in which no local variable is called like an argument."""
-        tree = deepcopy(self.functions[name].tree)
+        tree = ast.parse(self.functions[name].text).body[0]
         if not isinstance(tree, ast.FunctionDef):
             raise CannotShowError(f"{name} is a class")
         hidden = _names([tree], ast.Store) & {*self.names.values()}
@@ -121,7 +121,7 @@ class AuthorCode:
             raise CannotShowError(f"only the worker has {min(words)}")
         for name in sorted(loaded & self.functions.keys() - self._begun - {*self.names.values()}):
             self._begun.add(name)
-            helper = deepcopy(self.functions[name].tree)
+            helper: Any = ast.parse(self.functions[name].text).body[0]
             helper.body = self._body(helper, {}, argument)
             self.definitions[name] = _text(helper)
         return body

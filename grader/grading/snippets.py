@@ -38,7 +38,7 @@ from grader.text import printable
 Observe = Callable[[ObservationPlan], Evidence]
 
 _MOST_CASES, _MOST_PROBES, _MOST_CANDIDATES = 3, 8, 20  # of a check, of a case, and of a question
-_MOST_AGAIN = 2  # cases with other numbers
+_MOST_AGAIN = 1  # cases with other numbers
 _MOST_STORED = 500  # outcomes of the reference
 _MOST_TEXT = 120  # characters of what a process said
 _MOST_LINES = 40  # of a snippet
@@ -261,7 +261,7 @@ def _names(tree: ast.AST) -> tuple[set[str], set[str]]:
 
 
 def _with_one_entry(text: str, wanted: str) -> str | None:
-    """A statement in which each table that has a function under a name has only that one; None without any."""
+    """A statement whose tables that have a function under a name have only that one; None without any."""
     if repr(wanted) not in text:
         return None
     tree = ast.parse(text)
