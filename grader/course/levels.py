@@ -63,6 +63,9 @@ class Factor:
 _asked = partial(Level, on_request=True)
 #: Lines of snippets that several levels have, or that are long.
 _HOOK = "{x}.register_forward_hook(lambda module, args, out: "
+#: Makes what a network gives depend on its mode.
+LOUDER = "{x}[-2].register_forward_hook(lambda part, args, out: 3 * out if part.training else out)"
+_BREAKS = "def broken(*_):\n    raise "
 _TWO_GROUPS = "[{{'params': {held}[:1]}}, {{'params': {held}[1:], 'lr': "
 _TIED = "{x}.insert(1, nn.Linear({hidden}, {hidden}))\n{x}.insert(2, {x}[1])"
 _STEPPED = """\
@@ -88,7 +91,7 @@ _VALUES = Factor(
         "tiny": _asked("has values as small as 1e-40", "1e-40 * _normal(*shape)"),
         "small": _asked("has small values", "1e-3 * _normal(*shape)"),
         "huge": _asked(
-            "has values as large as 1e38", "_huge(*shape)", line="{x} = 1e38 * torch.randn({shape}).sign()"
+            "has values as large as 1e38", "_huge(*shape)", line="{x} = 1.9e38 * torch.randn({shape}).sign()"
         ),
         "one value": _asked(
             "has one value everywhere",
@@ -182,12 +185,15 @@ MODULE = {
     ),
     "tied": Factor({"no": Level(), "tied": Level("has tied parameters", line=_TIED)}),
     "buffers": Factor(
-        {"no": Level(), "buffers": Level("has buffers", line="{x}.register_buffer('shift', torch.randn(2))")}
+        {
+            "no": Level(),
+            "buffers": Level("has buffers", line="{x}.register_buffer('shift', torch.randn(2), False)"),
+        }
     ),
     "width": Factor({"several": Level(), "one column": Level("gives one column")}),
     "inside": Factor(
         {
-            "louder": Level("", "Louder()", line=" "),
+            "louder": Level("", "Louder()", line=" "),  # in a second try, `LOUDER` comes below
             "norm": Level("has batch norm", "Norm(width)", line=" nn.BatchNorm1d({hidden}),"),
             "dropout": Level("has dropout", "Dropout()", line=" nn.Dropout(),"),
             "plain": _asked("", "nn.Identity()", line=" "),
@@ -340,10 +346,15 @@ PAIRS = {
         {
             "none": Level(),
             "shape": _asked(
-                "has a batch of a wrong shape", line="{x}[-1] = (torch.randn(2, {inputs} + 1), {x}[-1][1])"
+                "has a batch of a wrong shape", line="{x}[-1] = (torch.randn(2, {wider}), {x}[-1][1])"
             ),
-            "own": _asked("has a batch at which the network raises an error of its own"),
-            "interrupt": _asked("has a batch at which KeyboardInterrupt or its like stops the network"),
+            "own": _asked(
+                "has a batch at which the network raises an error of its own", line=_BREAKS + "ValueError"
+            ),
+            "interrupt": _asked(
+                "has a batch at which KeyboardInterrupt or its like stops the network",
+                line=_BREAKS + "KeyboardInterrupt",
+            ),
         }
     ),
     "values": _TARGETS,

@@ -10,21 +10,21 @@ from __future__ import annotations
 import ast
 import random
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 from grader.course.contract import Contract
-from grader.course.levels import ARCHITECTURE, FACTORS
-from grader.course.specialize import AuthorCode, CannotShowError
+from grader.course.levels import ARCHITECTURE, FACTORS, LOUDER
+from grader.course.specialize import AuthorCode, CannotShowError, is_literal
 
 RESULT, EARLIER = "out", "earlier"
 _SIZES = (2, 3, 4, 5, 6, 7, 8, 9)
 _MOST_WRITTEN = 8  # entries of a tensor whose numbers are written out
 _IMPORTS = {"nn": "from torch import nn", "F": "from torch.nn import functional as F", "math": "import math"}
-_SEED = "torch.manual_seed(0)"
+_SEED = "torch.manual_seed({})"
 _DRAWS = re.compile(r"\brand|\bnn\.|normal|uniform|bernoulli|multinomial|dropout")
 
 
@@ -51,14 +51,35 @@ class CaseText:
     makers: Mapping[str, str]
 
 
-def case_text(contract: Contract, variations: Mapping[str, Any]) -> CaseText:
-    """A case of a contract as code; CannotShowError if a level has no line, or a function no short form."""
-    try:
-        text = _Writer(contract, {**contract.plan["base"], **variations}).text()
-        compile("\n".join([*text.inputs, *text.calls, *text.then]), "<snippet>", "exec")
-    except (SyntaxError, LookupError) as error:  # the levels, or an author's function, do not fit together
-        raise CannotShowError(f"its code does not fit together: {error!r}") from None
+def case_text(contract: Contract, variations: Mapping[str, Any], *, again: bool = False) -> CaseText:
+    """A case of a contract as code; CannotShowError if a level has no line, or a function no short form.
+
+    Args:
+        again: write it with other numbers and sizes, and networks in which the mode matters.
+
+    Raises:
+        SyntaxError, LookupError: the lines of levels, or an author's functions, do not fit together.
+    """
+    text = _Writer(contract, {**contract.plan["base"], **variations}, again).text()
+    compile("\n".join([*text.inputs, *text.calls, *text.then]), "<snippet>", "exec")
     return text
+
+
+def snippet_complaints(contracts: Iterable[Contract]) -> Iterator[str]:
+    """A sentence for each contract with a case whose lines do not fit together."""
+    for contract in contracts:
+        for row in contract.rows:
+            try:
+                case_text(contract, row)
+            except CannotShowError:
+                continue
+            except (SyntaxError, LookupError) as error:
+                levels = ", ".join(f"{factor}: {level}" for factor, level in row.items()) or "no level varies"
+                yield (
+                    f"{contract.source.where}: a snippet of the contract {contract.name} ({levels}) is not"
+                    f" valid: {type(error).__name__}: {error}"
+                )
+                break
 
 
 @dataclass
@@ -67,13 +88,14 @@ class _Writer:
 
     contract: Contract
     levels: Mapping[str, Any]
+    again: bool
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if str(self.levels["call.memory"]) != "free" or self.levels["all.sizes"] == "large":
             raise CannotShowError("only large inputs show it")
-        self.numbers = random.Random(0)  # noqa: S311 - public numbers
+        self.numbers = random.Random(int(self.again))  # noqa: S311 - public numbers
         self.names = {name: re.sub(r"\W+", "_", name) for name in self.contract.arguments}
         self.makers = {name: kinds.maker for name, kinds in self.contract.arguments.items()}
         functions = {one.name: one for one in self.contract.parts() if one.name != self.contract.name}
@@ -100,7 +122,7 @@ class _Writer:
         nodes = ast.walk(ast.parse("\n".join([*inputs, *calls, *then])))
         words = {node.id for node in nodes if isinstance(node, ast.Name)}
         imports = [line for name, line in _IMPORTS.items() if name in words]
-        seed = [_SEED] if plan["call"] or _DRAWS.search("\n".join(inputs)) else []
+        seed = [_SEED.format(int(self.again))] if plan["call"] or _DRAWS.search("\n".join(inputs)) else []
         about = (self.names, self.author.leaves, self.makers)
         return CaseText(tuple(imports), (*seed, *inputs), tuple(calls), tuple(then), *about)
 
@@ -117,7 +139,9 @@ class _Writer:
     def size(self, name: str) -> int:
         """The size of a name, the same wherever it occurs."""
         equal = self.levels["all.sizes"] == "equal"
-        return self.sizes.setdefault(name, 3 if equal else _SIZES[len(self.sizes) % len(_SIZES)])
+        return self.sizes.setdefault(
+            name, 3 if equal else _SIZES[(len(self.sizes) + self.again) % len(_SIZES)]
+        )
 
     def shape(self, words: str) -> tuple[int, ...]:
         """The sizes behind the words of a shape, as `grader.course.kinds.tensor` explains them."""
@@ -210,6 +234,8 @@ class _Writer:
         words["inside"] = self._line(name, "inside", of=like, **words)
         lines = self._line(name, "nest", of=like, **words).splitlines()
         lines += [f"{self.names[name]}.double()"] if self.dtype else []
+        if self.again and self._level(like, "inside") == "louder":
+            lines.append(LOUDER.format(x=self.names[name]))
         for factor in FACTORS["module"]:
             if factor not in {"nest", "inside", "width", "pending"}:
                 of_level = like if factor in ARCHITECTURE else name
@@ -245,12 +271,22 @@ class _Writer:
 
     def _pairs(self, name: str, options: Mapping[str, Any]) -> list[str]:
         """A list of pairs of inputs of a network and targets."""
-        y = self._drawn(name, f"n, {self._columns(options)}{self.dtype}")
-        words = {**self._one(self.size(options["inputs"])), "y": y.partition(" = ")[2]}
+        columns, values = self._columns(options), str(self._level(name, "values"))
+        if values in self.author.functions:
+            call = self.author.helper(values, [ast.Name("n"), ast.Constant(columns)], name)
+            y = ast.unparse(call) + ("" if self.dtype else ".float()")
+        else:
+            y = self._drawn(name, f"n, {columns}{self.dtype}").partition(" = ")[2]
+        words = {**self._one(self.size(options["inputs"])), "y": y}
         made, sizes = self._line(name, "list", **words).rsplit(" in ", 1)
         sizes = str(eval(sizes.rstrip("]"), {"n": 2}))  # noqa: S307 - of the table of levels
-        lines = [f"{made} in {sizes}]", *(self._line(name, one, **words) for one in ("fault", "xs"))]
-        return [line for line in lines if line]
+        words["wider"] = f"{self.size(options['inputs']) + 1}{self.dtype}"
+        lines = [f"{made} in {sizes}]"]
+        for factor in ("fault", "xs"):
+            lines += self._line(name, factor, **words).splitlines()
+        if self._level(name, "fault") in {"own", "interrupt"}:
+            lines.append(f"{self.names[options['of']]}.register_forward_pre_hook(broken)")
+        return lines
 
     def _target(self, name: str, options: Mapping[str, Any]) -> list[str]:
         rows = self.shapes[options["like"]][:-1]
@@ -269,6 +305,8 @@ class _Writer:
     def _own(self, name: str, options: Mapping[str, Any]) -> list[str]:
         variable = self.names[name]
         lines = self._of_author(options["make"], ("setup", "kind"), argument=name, target=variable)
+        if is_literal(lines[-1]):
+            self.author.literals[name] = lines[-1]
         return self._assigned(variable, lines)
 
     @staticmethod
@@ -284,8 +322,10 @@ class _Writer:
         """
         plan = self.contract.plan
         if plan["call"]:
+            kept = {**self.author.kept}
             with suppress(CannotShowError):
                 return self._of_author(plan["call"], (plan["function"], "setup"))
+            self.author.kept = kept
         return [f"{plan['function']}({', '.join(self.names[name] for name in plan['given'])})"]
 
     def _in_mode(self, lines: Sequence[str]) -> list[str]:

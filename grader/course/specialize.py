@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -14,7 +15,7 @@ from grader.course.inside_source import VOCABULARY, InsideSource
 from grader.errors import GraderError
 
 _OF_WORKER = {*VOCABULARY} - {"torch", "nn", "F", "math"}  # words that a student's notebook does not have
-_GRAD = "torch.autograd.grad({}.square().sum(), [{}], retain_graph=True, allow_unused=True)"
+_GRAD = "torch.autograd.grad(({} - 3).square().sum(), [{}], retain_graph=True, allow_unused=True)"
 _STATE = (
     "{{part: {{n: t.clone() for n, t in getattr({}, f'named_{{part}}')()}} "
     "for part in ('parameters', 'buffers')}}"
@@ -39,6 +40,8 @@ class AuthorCode:
         names: the variable of each argument.
         size, shape: the size of a word, and the shape of words.
         leaves: filled with the variables that functions store in ``setup.starts``, by their names there.
+        kept: filled with the variables of other things that functions store there, by their names there.
+        literals: filled with the values of arguments of the author's that are literals.
         definitions: filled with the source of helpers, by their names.
         read_later: filled with the variables that other functions may read.
     """
@@ -49,6 +52,8 @@ class AuthorCode:
     size: Callable[[str], int]
     shape: Callable[[str], tuple[int, ...]]
     leaves: dict[str, str] = field(default_factory=dict)
+    kept: dict[str, str] = field(default_factory=dict)
+    literals: dict[str, str] = field(default_factory=dict)
     definitions: dict[str, str] = field(default_factory=dict)
     read_later: set[str] = field(default_factory=set)
     _begun: set[str] = field(default_factory=set)
@@ -82,12 +87,12 @@ class AuthorCode:
 
     def helper(self, name: str, given: Sequence[ast.expr], argument: str) -> ast.expr:
         """A call of a helper that takes the setup: of its definition in this case, without that parameter."""
-        tree, leaves = self._tree(name), dict(self.leaves)
+        tree, stored = self._tree(name), {**self.leaves, **self.kept}
         pairs = [*zip(tree.args.args, given, strict=False)]
         roles = {one.arg: what.id for one, what in pairs if _is_setup(what) and isinstance(what, ast.Name)}
         tree.body = self._body(tree, roles, argument)
         tree.args.args = [one for one in tree.args.args if one.arg not in roles]
-        if self.leaves != leaves:
+        if {**self.leaves, **self.kept} != stored:
             raise CannotShowError(f"{name} stores something in the setup")
         self._begun.add(name)
         while self.definitions.setdefault(tree.name, _text(tree)) != _text(tree):
@@ -96,7 +101,7 @@ class AuthorCode:
 
     def _tree(self, name: str) -> ast.FunctionDef:
         """The definition of a function, in which no local variable is called like an argument."""
-        tree = deepcopy(self.functions[name].tree)
+        tree = ast.parse(self.functions[name].text).body[0]
         if not isinstance(tree, ast.FunctionDef):
             raise CannotShowError(f"{name} is a class")
         hidden = _names([tree], ast.Store) & {*self.names.values()}
@@ -116,7 +121,7 @@ class AuthorCode:
             raise CannotShowError(f"only the worker has {min(words)}")
         for name in sorted(loaded & self.functions.keys() - self._begun - {*self.names.values()}):
             self._begun.add(name)
-            helper = deepcopy(self.functions[name].tree)
+            helper: Any = ast.parse(self.functions[name].text).body[0]
             helper.body = self._body(helper, {}, argument)
             self.definitions[name] = _text(helper)
         return body
@@ -179,9 +184,15 @@ class _Case(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> Any:
         self.generic_visit(node)
-        return None if not node.body or _text(node.iter) in {"[]", "()"} else node
+        return None if not node.body or _text(node.iter) in {"[]", "()", "range(0)"} else node
 
     def visit_Assign(self, node: ast.Assign) -> Any:
+        match node:
+            case ast.Assign(
+                [ast.Tuple(names)],
+                ast.GeneratorExp(part, [ast.comprehension(ast.Name(each), ast.Tuple(texts), [], 0)]),
+            ) if len(names) == len(texts) and "setup" in _names([part], ast.Load):
+                node.value = ast.Tuple([_replaced(part, each, text) for text in texts], ast.Load())
         self.generic_visit(node)
         match node:
             case ast.Assign([ast.Tuple([found, _])], ast.Call(ast.Name("warned"), [function, *given])):
@@ -190,6 +201,10 @@ class _Case(ast.NodeTransformer):
                 if not _names(names, ast.Store) & _names(values, ast.Load):
                     single = (ast.Assign([one], value) for one, value in zip(names, values, strict=True))
                     return [one for one in single if not self._is_known(one)]
+        match node.value:
+            case ast.ListComp(_, [ast.comprehension(_, table), *_] as loops) if _has_walrus(table):
+                loops[0].iter = ast.Name("table", ast.Load())  # in its place, Python allows no walrus
+                return [ast.Assign([ast.Name("table", ast.Store())], table), node]
         return None if self._is_known(node) else node
 
     def _is_known(self, node: ast.Assign) -> bool:
@@ -248,24 +263,36 @@ class _Case(ast.NodeTransformer):
             case ast.Call(ast.Attribute(ast.Name("setup"), "get"), [ast.Constant(str(name)), *default]):
                 return _parsed(names[name]) if name in names else [*default, ast.Constant(None)][0]
             case ast.Compare(ast.Constant(str(name)), [ast.In() | ast.NotIn() as op], [ast.Name("setup")]):
-                return ast.Constant((name in names) is isinstance(op, ast.In))
+                return ast.Constant((name in {**names, **code.kept}) is isinstance(op, ast.In))
+            case ast.Call(ast.Name("hasattr"), [ast.Name("setup"), ast.Constant(str(name))]):
+                return ast.Constant(name in code.kept)
             case ast.Compare(ast.Attribute(ast.Name("torch"), of), [ast.Is() | ast.Eq()], [right]):
                 return ast.Constant(value=_text(right) == f"torch.{of}")
             case ast.Subscript(ast.Name("setup"), ast.Constant(str(name))):
-                if name not in names:
-                    raise CannotShowError(f"{name} is an object of the setup and no argument")
-                return ast.Name(names[name], node.ctx)
+                variable = names[name] if name in names else self._kept(name, node.ctx)
+                if isinstance(node.ctx, ast.Store):
+                    code.read_later.add(variable)
+                    code.literals.pop(name, None)
+                return _parsed(code.literals[name]) if name in code.literals else ast.Name(variable, node.ctx)
             case ast.Subscript(ast.Name("setup"), key):
                 table = ", ".join(f"{name!r}: {names[name]}" for name in self.arguments)
                 return ast.Subscript(_parsed(f"{{{table}}}"), key, node.ctx)
             case ast.Subscript(ast.Attribute(ast.Name("setup"), "starts"), ast.Constant(str(name))):
-                code.leaves[name] = f"{names.get(name, name)}0"
+                code.leaves[name] = f"{names.get(name, _variable(name))}0"
                 code.read_later.add(code.leaves[name])
                 return ast.Name(code.leaves[name], node.ctx)
+            case ast.Call(
+                ast.Attribute(ast.Attribute(ast.Name("setup"), "starts"), "get"),
+                [ast.Constant(str(name)), default],
+            ):
+                return _parsed(code.leaves[name]) if name in code.leaves else default
             case ast.Subscript(ast.Attribute(ast.Name("setup"), "remembered"), ast.Constant(str(name))):
-                variable = "".join(c if c.isalnum() else "_" for c in f"{name}_before")
-                code.read_later.add(variable)
-                return ast.Name(variable, node.ctx)
+                return ast.Name(self._kept(f"{name} before", node.ctx), node.ctx)
+            case ast.Call(
+                ast.Attribute(ast.Attribute(ast.Name("setup"), "remembered"), "get"),
+                [ast.Constant(str(name)), default],
+            ):
+                return _parsed(code.kept.get(f"{name} before", _text(default)))
             case ast.Attribute(ast.Name("setup"), "dtype"):
                 return _parsed(f"torch.{code.levels['all.dtype']}")
             case ast.Attribute(ast.Name("setup"), "measures_memory"):
@@ -280,8 +307,14 @@ class _Case(ast.NodeTransformer):
                 return _entry(table, key) or [*default, ast.Constant(None)][0]
             case ast.Call(ast.Name(name), given) if name in code.functions and any(map(_is_setup, given)):
                 return code.helper(name, given, self.argument)
+            case ast.Call(ast.Lambda(ast.arguments([], []), body), [], []):
+                return body
             case ast.Call(ast.Name("attempt"), [function, *given], keywords):
                 return ast.Call(function, given, keywords)
+            case ast.Attribute(ast.Name("setup"), name) if (
+                isinstance(node.ctx, ast.Store) or name in code.kept
+            ):
+                return ast.Name(self._kept(name, node.ctx), node.ctx)
             case ast.Attribute(thing, "fields"):
                 return thing
             case ast.Call(ast.Name("snap"), [tensor]):
@@ -291,6 +324,16 @@ class _Case(ast.NodeTransformer):
             case ast.Call(ast.Name("gradients"), [output, *others], keywords):
                 return _gradients(output, others, keywords)
         return node
+
+    def _kept(self, name: str, context: ast.expr_context) -> str:
+        """The variable of something that an author's function stores in the setup, or one stored before."""
+        kept = self.code.kept
+        if isinstance(context, ast.Store):
+            kept[name] = _variable(name)
+            self.code.read_later.add(kept[name])
+        if name not in kept:
+            raise CannotShowError(f"{name} is an object of the setup and no argument")
+        return kept[name]
 
     def _level(self, key: str) -> ast.expr:
         if key not in self.code.levels:
@@ -303,15 +346,37 @@ class _Case(ast.NodeTransformer):
 
 def _gradients(output: ast.expr, others: Sequence[ast.expr], keywords: Sequence[ast.keyword]) -> ast.expr:
     """The gradients of named tensors, in torch's words."""
-    named = {repr(one.arg): one.value for one in keywords if one.arg != "by"}
+    named = {repr(one.arg): _text(one.value) for one in keywords if one.arg != "by"}
     for table in others:
-        if not isinstance(table, ast.Dict) or None in table.keys:
-            raise CannotShowError("gradients of a table")
-        named |= {_text(key): value for key, value in zip(table.keys, table.values, strict=True) if key}
+        if isinstance(table, ast.Dict) and None not in table.keys:
+            pairs = zip(table.keys, table.values, strict=True)
+            named |= {_text(key): _text(value) for key, value in pairs if key}
+        else:
+            named[f"*{_text(table)}"] = f"*{_text(table)}.values()"
     if isinstance(output, ast.Lambda):
         output = output.body
-    asked = _GRAD.format(f"({_text(output)})", ", ".join(map(_text, named.values())))
+    asked = _GRAD.format(f"({_text(output)})", ", ".join(named.values()))
     return _parsed(f"dict(zip([{', '.join(named)}], {asked}))")
+
+
+def _has_walrus(tree: ast.expr) -> bool:
+    return any(isinstance(part, ast.NamedExpr) for part in ast.walk(tree))
+
+
+def _variable(name: str) -> str:
+    return re.sub(r"\W+", "_", name)
+
+
+def _replaced(tree: ast.expr, name: str, value: ast.expr) -> ast.expr:
+    """The tree with a value for each use of a name."""
+    names = {name: value}
+
+    class Replacer(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return names.get(node.id, node)
+
+    found: ast.expr = Replacer().visit(deepcopy(tree))
+    return found
 
 
 def _parsed(text: str) -> ast.expr:
@@ -330,6 +395,11 @@ def _is_setup(node: ast.expr) -> bool:
 def _names(nodes: Collection[ast.AST], context: type[ast.expr_context]) -> set[str]:
     every = (part for node in nodes for part in ast.walk(node) if isinstance(part, ast.Name))
     return {name.id for name in every if isinstance(name.ctx, context)}
+
+
+def is_literal(text: str) -> bool:
+    """Whether the source of an expression is a number, a text, or a tuple of these."""
+    return _is_literal(_parsed(text))
 
 
 def _is_literal(node: ast.expr) -> bool:

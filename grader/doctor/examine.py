@@ -8,6 +8,7 @@ For every question:
 * Every check fails some known-wrong answer.
 * Several seeds give the same verdicts, and every picture shows a graph.
 * Every edit that is recorded as equivalent can still be made.
+* The lines of every snippet fit together.
 
 For the course: released notebooks run, the four files of a stem exist, and ``assignments/`` is up to date.
 """
@@ -28,6 +29,7 @@ from grader.course.course import Course
 from grader.course.outcomes import changed_outcomes, outcomes_file, read_outcomes, write_outcomes
 from grader.course.rubric import left_in
 from grader.course.settings import FILE_NAME
+from grader.course.snippet import snippet_complaints
 from grader.doctor.known_answers import answers_of, complaints_about_names, undefined_names
 from grader.doctor.mutation_testing import stale_equals
 from grader.doctor.observers import ObserverPool
@@ -152,13 +154,14 @@ class _Doctor:
     accept: bool
 
     def _about_contracts(self, course: Course, stem: str, *, is_whole: bool) -> Iterator[str]:
-        """Yield the differences between the text of the examined questions and their contracts."""
+        """Yield what is wrong with the contracts of the examined questions, or differs from their text."""
         assignment = course.assignment(stem)
         ids = [q.id for q in assignment.questions if self.question in {None, q.id}]
         asked = assignment.with_only(ids)
         functions = {question.function for question in asked.questions}
         contracts = [each for each in course.contracts(stem) if is_whole or each.function in functions]
-        return contract_complaints(asked, course.starter_code_as_written(stem), contracts)
+        yield from contract_complaints(asked, course.starter_code_as_written(stem), contracts)
+        yield from snippet_complaints(contracts)
 
     def begin(self, stem: str, memory: Memory) -> Callable[[], AssignmentReport]:
         """Begin to examine an assignment, unless its report is remembered; the function waits for the end."""

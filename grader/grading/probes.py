@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from typing import Any, Literal
 from grader.contracts.cases import NOT_RECORDED, Case, NotApplicable
 from grader.course.snippet import EARLIER, RESULT, CaseText
 from grader.grading.judge import CheckFunction
-from grader.sandbox.values import Tensor
+from grader.sandbox.values import Raised, Tensor
 
 _DEEPEST, _MOST_ENTRIES = 3, 8  # of a result: entries of entries, and how many of them
 _PATH = re.compile(
@@ -27,6 +28,7 @@ class Probe:
     Attributes:
         shows: the expression below the call; empty if the call shows it.
         before, after: the lines above and below the call that it needs.
+        around: the line that begins a block with the call in it.
         kind: ``property`` where the right one is shown, too; ``values`` where only the student's are shown;
             ``error`` where an error must be raised, or must not.
     """
@@ -35,6 +37,7 @@ class Probe:
     before: Sequence[str] = ()
     kind: Literal["property", "values", "error"] = "property"
     after: Sequence[str] = ()
+    around: str = ""
 
     def of(self, x: str) -> Probe:
         """The same of an expression, which stands for ``{x}``."""
@@ -51,12 +54,16 @@ _FLAGS = {
     for name in ("dtype", "shape", "requires_grad", "is_leaf", "retains_grad", "training")
 }
 _ATTRIBUTES = Probe("vars({x}).keys() - before", ["before = {*vars({x})}"])
-_GRAD = (Probe("{x}.grad is None"), _values("{x}.grad"))
+_GRAD = (
+    Probe("{x}.grad is None"),
+    _values("{x}.grad"),
+    Probe("torch.equal(held, before)", ["held = {x}.grad", "before = held.clone()"]),
+)
 #: By the fields of an observed tensor, or the part of an object of the caller's that the call changed.
 _OF_TENSOR: Mapping[str, Sequence[Probe]] = {
     **_FLAGS,
     "grad_fn": (Probe("{x}.grad_fn is None"),),
-    "version": (Probe("{x}._version"),),
+    "version": (Probe("{x}.is_inference()"), Probe("{x}._version")),
     "value": (_values("{x}"), _values("{x}.tolist()")),
 }
 _OF_CHANGE: Mapping[str, Sequence[Probe]] = {
@@ -78,6 +85,13 @@ _EACH_GRAD = (
     Probe("[p.grad is None for p in {x}.parameters()]"),
     _values("[p.grad for p in {x}.parameters()]"),
     _values("[p.grad.tolist() for p in {x}.parameters()]"),
+    Probe(
+        "all(map(torch.equal, held, before))",
+        [
+            "held = [p.grad for p in {x}.parameters() if p.grad is not None]",
+            "before = [g.clone() for g in held]",
+        ],
+    ),
 )
 #: The same of a network in which any part changed: snippets have another one than the case.
 _OF_NETWORK: Mapping[str, Sequence[Probe]] = {
@@ -111,6 +125,15 @@ _OF_MODES = {
     "grad mode": Probe("torch.is_grad_enabled()"),
     "default dtype": Probe("torch.get_default_dtype()"),
 }
+_WARNINGS = (
+    Probe(
+        "len(caught)",
+        ["import warnings", "warnings.simplefilter('always')"],
+        around="with warnings.catch_warnings(record=True) as caught:",
+    ),
+    Probe("[*warnings.filters] == before", ["import warnings", "before = [*warnings.filters]"]),
+)
+_CAUGHT = "except (Exception, KeyboardInterrupt):"
 _HELD = "[p.grad.clone() for group in {x}.param_groups for p in group['params']]"
 _COUNTED = Probe("len(calls)", ["calls = []", "{x}.register_forward_hook(lambda *_: calls.append(1))"])
 #: By what is recorded of networks and optimizers.
@@ -154,8 +177,9 @@ def probes_of(check: CheckFunction, contract: str, case: Case, text: CaseText) -
         text: the case as code.
     """
     seen, expected = case.records
-    if seen.get("raised") is not None or expected.get("raised") is not None:
-        yield Probe("", kind="error")
+    raised = [record.get("raised") for record in (seen, expected)]
+    if any(raised):
+        yield from _of_errors(case, text)
         return
 
     def fails_with(name: str, observed: Any) -> bool:
@@ -170,22 +194,57 @@ def probes_of(check: CheckFunction, contract: str, case: Case, text: CaseText) -
         if name == "result":
             yield from _of_result(RESULT, own, right, lambda part: fails_with("result", part))
         elif name == "then" and text.then:
-            after = [*text.then[:-1], f"after = {text.then[-1]}"]
             found = _of_result("after", own, right, lambda part: fails_with("then", part))
-            yield from (replace(probe, after=after) for probe in found)
+            yield from (_after(probe, text.then) for probe in found)
         elif name == "side_effects":
             yield from _of_side_effects(case, text)
         else:
-            yield from _of_field(name, own, right, text)
+            yield from _of_field(name, own, right, text, case)
+
+
+def _of_errors(case: Case, text: CaseText) -> Iterator[Probe]:
+    """Probes for an error, or for what is left where it must be raised."""
+    seen, expected = (record.get("raised") for record in case.records)
+    left = [_CAUGHT, "    pass"]
+    if seen is not None and expected is not None:
+        found = (probe for probe in _of_side_effects(case, text) if not probe.after)
+        yield from (replace(probe, around="try:", after=left) for probe in found)
+    if expected is not None and "Exception" not in expected.types:  # nothing else would catch it
+        after = [f"{_CAUGHT[:-1]} as error:", "    raised = type(error).__name__"]
+        yield Probe("raised", ["raised = None"], around="try:", after=after)
+    else:
+        yield Probe("", kind="error")
+
+
+def _after(probe: Probe, then: Sequence[str]) -> Probe:
+    """A probe of what a contract's ``then`` returns, with its lines: only those that an entry needs."""
+    *lines, value = then
+    body, whole = ast.parse("\n".join(lines)).body, ast.parse(value, mode="eval").body
+    for key, entry in zip(whole.keys, whole.values, strict=True) if isinstance(whole, ast.Dict) else ():
+        place = f"after[{ast.unparse(key)}]" if key else ""
+        if place and place in probe.shows:
+            value, name = ast.unparse(entry), "after"
+            made = [
+                n for n, node in enumerate(body) if isinstance(node, ast.Assign) and value in _stored(node)
+            ]
+            if made:  # a statement below it may only change it
+                lines, name = ast.unparse(ast.Module(body[: made[-1] + 1], [])).splitlines(), value
+            probe = replace(probe, shows=probe.shows.replace(place, name))
+            return replace(probe, after=lines if made else [*lines, f"after = {value}"])
+    return replace(probe, after=[*lines, f"after = {value}"])
+
+
+def _stored(node: ast.Assign) -> list[str]:
+    return [target.id for target in node.targets if isinstance(target, ast.Name)]
 
 
 def _of_field(  # noqa: C901, PLR0912 - one for each field
-    name: str, seen: Any, expected: Any, text: CaseText
+    name: str, seen: Any, expected: Any, text: CaseText, case: Case
 ) -> Iterator[Probe]:
     """Probes for a field of an observation, besides results and side effects."""
     match name:
         case "gradients" | "earlier_gradients":
-            yield from _of_gradients(seen, expected, text)
+            yield from _of_gradients(seen, expected, text, case.records[1].get("result"))
         case "storage":
             for one in dict.fromkeys(seen or ()):
                 variable = EARLIER if one == "an earlier result" else text.names.get(one)
@@ -204,6 +263,7 @@ def _of_field(  # noqa: C901, PLR0912 - one for each field
             sent = [f"g = torch.ones_like({RESULT})", f"{RESULT}.backward(g)"]
             yield Probe("torch.equal(g, torch.ones_like(g))", after=sent)
         case "recorded" if isinstance(seen, dict) and isinstance(expected, dict):
+            yield from _WARNINGS if "warnings" in case.record else ()
             differing = [one for one in _OF_RECORDED if seen.get(one) != expected.get(one)]
             for one in differing:
                 maker = "optimizer" if one == "steps" else "module"
@@ -220,7 +280,7 @@ def _of_field(  # noqa: C901, PLR0912 - one for each field
                     yield Probe(f"sum({x}).sum().backward()", kind="error")
 
 
-def _of_result(  # noqa: C901 - one for each type
+def _of_result(  # noqa: C901, PLR0912 - one for each type
     place: str, seen: Any, expected: Any, fails_with: _Fails, depth: int = 0
 ) -> Iterator[Probe]:
     """Probes for the properties of a result that make the check fail alone."""
@@ -231,6 +291,8 @@ def _of_result(  # noqa: C901 - one for each type
                 replace(expected, **{name: observed})
             ):
                 yield from (probe.of(place) for probe in probes)
+    elif isinstance(expected, Raised):
+        yield Probe(place, kind="error")
     elif type(seen) is not type(expected) and not (_is_number(seen) and _is_number(expected)):
         if seen is not NOT_RECORDED:
             yield Probe(f"type({place}).__name__")
@@ -243,23 +305,40 @@ def _of_result(  # noqa: C901 - one for each type
     elif depth < _DEEPEST:
         is_dict = isinstance(expected, dict)
         parts = expected if is_dict else dict(enumerate(expected))
-        for key in [key for key in parts if seen[key] != parts[key]][:_MOST_ENTRIES]:
+        differing = [key for key in parts if seen[key] != parts[key]]
+        if is_dict and any(re.fullmatch(r"\w+(\.\w+)+", str(key)) for key in parts):  # of another network
+            yield _values(f"[*{place}.values()]")
+            return
+        if is_dict and {"output", "gradients"} <= parts.keys():  # of a loss: its snippet has only these
+            differing = [key for key in differing if key == "gradients"]
+        for key in differing[:_MOST_ENTRIES]:
 
             def fails(part: Any, key: Any = key) -> bool:
                 changed = {**parts, key: part}
                 return fails_with(changed if is_dict else type(expected)(changed.values()))
 
-            yield from _of_result(f"{place}[{key!r}]", seen[key], parts[key], fails, depth + 1)
+            of_part = place if key == "gradients" and "output" in parts else f"{place}[{key!r}]"
+            yield from _of_result(of_part, seen[key], parts[key], fails, depth + 1)
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _of_gradients(seen: Any, expected: Any, text: CaseText) -> Iterator[Probe]:
+def _of_gradients(
+    seen: Any, expected: Any, text: CaseText, result: Any, place: str = RESULT
+) -> Iterator[Probe]:
     """The gradients that reach the arguments from a loss of the result, or the error of its backward."""
-    is_tensor = isinstance(expected, dict) and isinstance(expected.get("output"), Tensor)
-    loss = f"{RESULT}.square().sum()" if is_tensor else f"sum(part.square().sum() for part in {RESULT})"
+    parts = f"{place}.values()" if isinstance(result, dict) else place
+    if isinstance(seen, dict) and isinstance(expected, dict) and "gradients" not in expected:
+        for number, key in enumerate(expected):  # of each entry by itself
+            if seen.get(key) != expected[key]:
+                entry = f"[*{parts}][{number}]" if isinstance(result, dict) else f"{place}[{number}]"
+                yield from _of_gradients(seen.get(key), expected[key], text, None, entry)
+        return
+    loss = f"({place} - 3).square().sum()"  # whose gradient is not 0 where the result is
+    if isinstance(result, dict | list | tuple):
+        loss = f"sum((part - 3).square().sum() for part in {parts} if torch.is_tensor(part))"
     back = f"{loss}.backward()"
     own, right = (side.get("gradients") if isinstance(side, dict) else None for side in (seen, expected))
     if isinstance(own, dict) and isinstance(right, dict):
@@ -267,6 +346,7 @@ def _of_gradients(seen: Any, expected: Any, text: CaseText) -> Iterator[Probe]:
     else:
         yield Probe(back, kind="error")
         own, right, differing = {}, {}, [*text.names]
+    differing.sort(key=lambda name: (own.get(name) is None) == (right.get(name) is None))
     of_root = {path[1]: name for name in reversed(differing) if (path := _PATH.match(name))}
     for root, name in of_root.items():
         probes = _of_place(name, text, _GRAD, _EACH_GRAD)

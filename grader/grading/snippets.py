@@ -8,10 +8,13 @@ student's own claim: it is shown to that student, on one short line, and decides
 
 from __future__ import annotations
 
+import ast
+import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache, cached_property, lru_cache
 from itertools import islice
 from typing import Any
 
@@ -20,7 +23,7 @@ from grader.contracts.comparison import is_close
 from grader.contracts.finding import FailedCheckError
 from grader.course.contract import CONTRACT_SECONDS
 from grader.course.rubric import Rubric
-from grader.course.snippet import CaseText, case_text
+from grader.course.snippet import EARLIER, CaseText, case_text
 from grader.course.specialize import CannotShowError
 from grader.grading.judge import Verdict, collected_checks
 from grader.grading.probes import Probe, fails, probes_of
@@ -34,7 +37,8 @@ from grader.text import printable
 #: Observes a notebook: the student's, or the reference.
 Observe = Callable[[ObservationPlan], Evidence]
 
-_MOST_CASES, _MOST_PROBES, _MOST_CANDIDATES = 3, 20, 12  # of a check, of a case, and of a question
+_MOST_CASES, _MOST_PROBES, _MOST_CANDIDATES = 3, 8, 20  # of a check, of a case, and of a question
+_MOST_AGAIN = 1  # cases with other numbers
 _MOST_STORED = 500  # outcomes of the reference
 _MOST_TEXT = 120  # characters of what a process said
 _MOST_LINES = 40  # of a snippet
@@ -50,12 +54,14 @@ class Candidate:
     probe: Probe
     full_precision: bool
 
-    @property
+    @cached_property
     def lines(self) -> list[str]:
         """Its lines, without imports; the last is the one that shows the fault."""
         case, probe = self.case, self.probe
         shown = [probe.shows] if probe.shows else []
-        return [*case.inputs, *probe.before, *case.calls, *probe.after, *shown]
+        calls = [probe.around, *(f"    {line}" for line in case.calls)] if probe.around else case.calls
+        below = [*probe.before, *calls, *probe.after, *shown]
+        return [line for line in (*_needed(case.inputs, below), *below) if line.strip()]
 
     @property
     def program(self) -> list[str]:
@@ -78,6 +84,7 @@ class SnippetFinder:
     def __init__(self, rubric: Rubric, reference: Evidence, expected: Observe) -> None:
         self._rubric, self._reference, self._observe = rubric, reference, expected
         self._expected: dict[str, RequestOutcome] = {}  # of the reference, by the source of a request
+        self._text_of = cache(self._case_text)
 
     def find(
         self,
@@ -123,6 +130,12 @@ class SnippetFinder:
             return {}
         return texts
 
+    def _case_text(self, name: str, number: int, again: bool) -> CaseText | None:
+        contract = self._rubric.contracts[name]
+        with suppress(CannotShowError, SyntaxError, LookupError):  # the doctor reports the last two
+            return case_text(contract, contract.rows[number], again=again)
+        return None
+
     def _of_reference(self, programs: Sequence[_Program]) -> dict[str, RequestOutcome]:
         """The output of programs with the reference, by source; many students make the same mistake."""
         unknown = [one for one in programs if one.request.source not in self._expected]
@@ -154,12 +167,15 @@ class SnippetFinder:
             about.sort(key=lambda n: (cases[n].name != reported, len(cases[n].variations)))
             differing = (n for n in about if not cases[n].is_as_expected and not cases[n].did_not_run)
             broken = (n for n in differing if fails(function, check.contract, cases[n]))
-            for number in islice(broken, _MOST_CASES):
-                with suppress(CannotShowError):
-                    case, text = cases[number], case_text(contract, contract.rows[number])
+            tried = [*islice(broken, _MOST_CASES)]
+            for number, again in [*((n, False) for n in tried), *((n, True) for n in tried[:_MOST_AGAIN])]:
+                case, text = cases[number], self._text_of(check.contract, number, again)
+                if text is not None:
                     probes = probes_of(function, contract.name, case, text)
                     for probe in {repr(one): one for one in islice(probes, _MOST_PROBES)}.values():
-                        yield Candidate(check.id, text, probe, case.rules.full_precision)
+                        candidate = Candidate(check.id, text, probe, case.rules.full_precision)
+                        if len(candidate.lines) <= _MOST_LINES:
+                            yield candidate
 
 
 def with_snippets(result: Result, found: Mapping[str, str]) -> Result:
@@ -183,6 +199,79 @@ def snippets_of(before: Result, result: Result) -> dict[str, str]:
     earlier = (check for question in before.all_questions for check in question.checks)
     same = (check for check in earlier if messages.get(check.id) == check.message)
     return {check.id: check.snippet for check in same if check.snippet is not None}
+
+
+# --- what a snippet needs
+
+#: What may change another object, although it only gives a value to a name.
+_CHANGES = re.compile(r"register|\w_\(")
+_ENTRY = re.compile(r"out\[('[^']*'|\"[^\"]*\")\]")
+
+
+def _needed(inputs: Sequence[str], below: Sequence[str]) -> list[str]:
+    """The lines of the inputs that something below reads; of a table of functions, the one that it shows."""
+    statements = _statements("\n".join(inputs))
+    local = {name for statement in statements for name in statement.stored}
+    needed = {EARLIER} | set[str]().union(*_names(ast.parse("\n".join(below))))
+    entry = _ENTRY.search(below[-1])
+    found: list[str] = []
+    for one in reversed(statements):
+        if one.changes is None:
+            is_needed = bool(one.stored & needed)
+        else:
+            is_needed = bool(one.changes & needed) or not one.changes & local
+        if is_needed:
+            needed |= one.read
+            cut = entry and _with_one_entry(one.text, ast.literal_eval(entry[1]))
+            found[:0] = (cut or one.text).splitlines()
+    return found
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """A statement of the inputs; `changes` is None where it only gives values to names."""
+
+    text: str
+    stored: set[str]
+    read: set[str]
+    changes: set[str] | None
+
+
+@lru_cache(maxsize=64)
+def _statements(text: str) -> list[_Statement]:
+    lines, found = text.splitlines(), []
+    touched: dict[str, set[str]] = {}  # what a change of each name may change
+    for node in ast.parse(text).body:
+        own, (stored, read) = "\n".join(lines[node.lineno - 1 : node.end_lineno]), _names(node)
+        of_read = set[str]().union(*(touched.get(name, {name}) for name in read))
+        touched |= {name: {name} | (of_read & touched.keys()) for name in stored}
+        is_value = bool(stored) and isinstance(node, ast.Assign | ast.FunctionDef | ast.ClassDef)
+        changes = None if is_value and not _CHANGES.search(own) else of_read | stored
+        found.append(_Statement(own, stored, read, changes))
+    return found
+
+
+def _names(tree: ast.AST) -> tuple[set[str], set[str]]:
+    """The names that code stores at its top, and those that it reads."""
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    if isinstance(tree, ast.FunctionDef | ast.ClassDef):
+        return {tree.name}, {node.id for node in names}
+    stored = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    return stored, {node.id for node in names if isinstance(node.ctx, ast.Load)}
+
+
+def _with_one_entry(text: str, wanted: str) -> str | None:
+    """A statement whose tables that have a function under a name have only that one; None without any."""
+    if repr(wanted) not in text:
+        return None
+    tree = ast.parse(text)
+    tables = (node for node in ast.walk(tree) if isinstance(node, ast.Dict))
+    for table in tables:
+        pairs = zip(table.keys, table.values, strict=True)
+        for key, value in pairs:
+            if isinstance(key, ast.Constant) and key.value == wanted and isinstance(value, ast.Lambda):
+                table.keys, table.values = [key], [value]
+    return ast.unparse(tree)
 
 
 # --- the run
@@ -212,9 +301,12 @@ class _Program:
             comment, lines = _comment(candidate, own, expected), candidate.lines
             if isinstance(own, Raised) and own.inside is not None:
                 lines = lines[: max(1, own.inside - begin + 1)]
-            if comment is not None and len(lines) <= _MOST_LINES:
-                text = "\n".join([*candidate.case.imports, *_with_comment(lines, comment)])
-                return {candidate.check: text}
+            if comment is not None:
+                text = "\n".join(_with_comment(lines, comment))
+                imports = [
+                    one for one in candidate.case.imports if re.search(rf"\b{one.split()[-1]}\b", text)
+                ]
+                return {candidate.check: "\n".join([*imports, text])}
         return None
 
 
@@ -222,9 +314,10 @@ def _comment(candidate: Candidate, seen: Any, expected: Any) -> str | None:
     """The comment behind the line that shows the fault; None if it does not show."""
     kind = candidate.probe.kind
     if isinstance(expected, Raised):
-        if kind != "error" or isinstance(seen, Raised):
+        if kind != "error" or (isinstance(seen, Raised) and seen.type == expected.type):
             return None
-        return f"yours: no error; it should raise {_cut(expected.type)}"
+        own = _cut(f"{seen.type}: {seen.text}") if isinstance(seen, Raised) else "no error"
+        return f"yours: {own}; it should raise {_cut(expected.type)}"
     if isinstance(seen, Raised):
         return f"yours: {_cut(f'{seen.type}: {seen.text}')}; it should raise no error"
     (own, text), (right, right_text) = map(_pair, (seen, expected))

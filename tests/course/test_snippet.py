@@ -7,11 +7,12 @@ from observing import QUICK, look, request
 
 from grader import Call, Cases, contract, network, number, optimizer, own, pairs, target, tensor
 from grader import inputs as list_of_inputs
+from grader.course import snippet
 from grader.course.course import Course
 from grader.course.levels import INPUTS, MODULE, OPTIMIZER, PAIRS, TENSOR
-from grader.course.snippet import case_text
+from grader.course.snippet import case_text, snippet_complaints
 from grader.course.specialize import CannotShowError
-from grader.inside import inside, note, torch
+from grader.inside import gradients, inside, note, torch
 
 EVERY = {name: [*factor.levels] for name, factor in MODULE.items()}
 PLAIN = Cases(dtypes=["float32", "float64"], modes=["on", "off"], sizes=["differ", "equal"], cover=[])
@@ -41,6 +42,36 @@ def swapped(function, setup):
     return function(setup["y"], setup["x"])
 
 
+@inside
+def kept_in_the_setup(setup, kind):
+    """Stores a neighbour of x, and what x was."""
+    setup["its neighbour"] = setup["x"] + 1
+    setup.remembered["sum"] = setup["x"].sum()
+    return kind("kind")
+
+
+@inside
+def of_neighbours(setup, result):
+    """Reads what another function stored; the branch of another level is left out."""
+    x, _ = (setup[name] for name in ("x", "which"))
+    if setup["which"] == "second":
+        return {"nothing": x * 0}
+    return {
+        "neighbour": setup["its neighbour"] - x,
+        "sum": setup.remembered.get("sum", 0),
+        "gradients": gradients(lambda: 2 * result, {"x": x}),
+        "there": "its neighbour" in setup,
+    }
+
+
+@inside
+def in_a_table(setup, kind):
+    """Functions by their names, one of which binds a name."""
+    tables = {"double": {"a": lambda v: (w := v) + w, "b": lambda v: v + 1}}
+    made = [(name, one) for name, one in tables[kind("of")].items()]
+    return made[::-1]
+
+
 def declared():
     """Contracts that have every level of the tables, and what authors add."""
     levels = {name: [*TENSOR[name].levels] for name in ("values", "role", "layout", "grad")}
@@ -63,6 +94,8 @@ def declared():
         },
         "target": {"x": X, "net": network(every=False), "y": target("x", "net")},
         "number": {"n": number(3, (1, 5), 0.5)},
+        "setup": {"x": X, "which": own(kept_in_the_setup, kind=["first", "second"])},
+        "table": {"table": own(in_a_table, of=["double"])},
         "own": {"x": X, "y": own(halves, number=["two", "three"], form=["a tuple", "a list"])},
     }
 
@@ -73,7 +106,7 @@ CONTRACTS = {
 }
 MADE = globals()["__contracts__"]
 #: Levels without a line: a caller's error is in the numbers of the case, and two networks need a class.
-WITHOUT_LINE = {"own", "interrupt", "bare"}
+WITHOUT_LINE = {"own", "bare"}
 
 
 @pytest.mark.parametrize("name", CONTRACTS)
@@ -109,6 +142,40 @@ def test_a_call_of_the_authors_is_shown():
     """A contract that calls the function its own way shows that call."""
     contract("f", {"x": X, "y": X}, name="of_swapped", cases=PLAIN, call=Call(how=swapped))
     assert case_text(MADE["of_swapped"], {}).calls == ("out = f(y, x)",)
+
+
+def test_what_functions_store_in_the_setup_is_shown():
+    """It has a variable; an argument that is a literal stands where it is read, and decides branches."""
+    contract(
+        "f", {**declared()["setup"]}, name="of_then", cases=PLAIN, call=Call(given=["x"], then=of_neighbours)
+    )
+    text = case_text(MADE["of_then"], {})
+    assert "its_neighbour = x + 1" in text.inputs and "sum_before = x.sum()" in text.inputs
+    assert not any("x * 0" in line for line in text.then)
+    assert "its_neighbour - x" in text.then[-1] and "'sum': sum_before" in text.then[-1]
+    assert "torch.autograd.grad((2 * out - 3).square().sum(), [x]" in text.then[-1]
+    assert "'there': True" in text.then[-1]
+    other = case_text(MADE["of_then"], {"which.kind": "second"})
+    assert "x * 0" in other.then[-1]
+
+
+def test_code_is_written_again_with_other_numbers():
+    """The second try has other numbers and sizes, and a network whose mode matters."""
+    made = MADE["of_network"]
+    first, again = case_text(made, {}), case_text(made, {}, again=True)
+    assert first.inputs[0] == "torch.manual_seed(0)" and again.inputs[0] == "torch.manual_seed(1)"
+    assert not any("training" in line for line in first.inputs)
+    assert any("if part.training" in line for line in again.inputs)
+
+
+def test_a_level_that_has_no_code_is_an_authors_mistake(monkeypatch):
+    """The doctor names the file, the contract and the levels of a case whose lines do not fit together."""
+    made = MADE["of_number"]
+    assert list(snippet_complaints([made])) == []
+    monkeypatch.setattr(snippet._Writer, "_number", lambda *_: ["n = ("])
+    (told,) = snippet_complaints([made])
+    assert "a snippet of the contract of_number (no level varies) is not valid: SyntaxError" in told
+    assert told.startswith(made.source.where)
 
 
 def test_modes_and_earlier_calls_are_shown():

@@ -1,6 +1,7 @@
 """A lost point is shown as code, if the sandbox finds the fault in the student's notebook only."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from tiny_course import RIGHT
@@ -9,8 +10,9 @@ from grader.contracts.cases import Case, DeclaredCase, Rules
 from grader.course.snippet import CaseText
 from grader.course.specialize import CannotShowError
 from grader.grading import snippets
-from grader.grading.probes import probes_of
+from grader.grading.probes import Probe, probes_of
 from grader.reports.feedback import NO_SNIPPET
+from grader.sandbox.values import Raised, Tensor
 
 DTYPES = 'ONCE = Cases(dtypes=["float32"'
 
@@ -67,9 +69,8 @@ def test_an_error_stands_at_the_line_that_raised_it(klass):
 
 def test_a_snippet_that_does_not_show_the_fault_is_not_published(klass):
     """An answer that is right for the snippet's inputs gets a sentence instead."""
-    # The case draws between 3 and 13 entries; the snippet has 2.
-    few = "def double(x):\n    return 2 * x if len(x) < 3 else x"
-    klass.hand_in("ada", [RIGHT[0], few, RIGHT[2]])
+    of_tenths = "def double(x):\n    return 2 * x if (10 * x - (10 * x).round()).abs().max() < 1e-4 else x"
+    klass.hand_in("ada", [RIGHT[0], of_tenths, RIGHT[2]])  # the numbers of snippets are tenths
     klass.grade()
     assert snippets_of(klass.result("ada")) == {"test_double": ""}
     assert NO_SNIPPET in page(klass, "ada")
@@ -117,7 +118,7 @@ def test_a_fault_of_the_graders_costs_only_the_snippet(klass, monkeypatch, broke
     klass.hand_in("ada", [RIGHT[0], "def double(x):\n    return 3 * x", RIGHT[2]])
     klass.hand_in("ben", RIGHT)
 
-    def breaks(*_):
+    def breaks(*_, **__):
         raise error
 
     with monkeypatch.context() as patched:
@@ -141,13 +142,148 @@ def test_a_fault_of_the_graders_costs_only_the_snippet(klass, monkeypatch, broke
 def test_a_case_that_cannot_be_shown_is_no_fault(klass, monkeypatch):
     """The page says that no short example shows it, and the run names nothing."""
 
-    def cannot(*_):
+    def cannot(*_, **__):
         raise CannotShowError("no short form")
 
     monkeypatch.setattr(snippets, "case_text", cannot)
     klass.hand_in("ada", [RIGHT[0], "def double(x):\n    return 3 * x", RIGHT[2]])
     assert "no snippets" not in klass.run("grade", klass.submissions, "--out", klass.out).output
     assert page(klass, "ada").count(NO_SNIPPET) == 1
+
+
+def probes_for(seen, expected, text, record=()):
+    """The probes of a case in which every check fails."""
+
+    def check(f):
+        raise AssertionError(f)
+
+    case = Case("f", DeclaredCase({}, {}), Rules(), record, seen, expected)
+    return [*probes_of(check, "f", case, text)]
+
+
+def text_of(*inputs, then=(), **names):
+    """A case whose arguments are networks."""
+    return CaseText((), inputs, ("out = f(net)",), then, names, {}, dict.fromkeys(names, "module"))
+
+
+def test_of_a_table_only_the_wrong_entry_is_computed():
+    """An entry of what a contract's ``then`` returns is shown with its own lines."""
+    text = text_of(then=("one = out + 1", "two = out / 0", "{'first': one, 'second': two, 'third': out * 3}"))
+    seen, expected = ({"then": {"first": n, "second": 2.0, "third": n}} for n in (1.0, 3.0))
+    first, third = probes_for(seen, expected, text)
+    assert (*first.after, first.shows) == ("one = out + 1", "one")
+    assert (third.after[-1], third.shows) == ("after = out * 3", "after")
+
+
+def test_the_parts_of_another_network_are_shown_together():
+    """The names of parameters are those of the case's network, and the snippet has another one."""
+    seen, expected = ({"result": {"first.weight": n, "last.bias": 2.0}} for n in (1.0, 3.0))
+    (probe,) = probes_for(seen, expected, text_of())
+    assert (probe.shows, probe.kind) == ("[*out.values()]", "values")
+
+
+def test_what_an_expected_error_leaves_behind_is_shown():
+    """The call is in a block that catches the error, whatever its type."""
+    raised = Raised(types=("KeyboardInterrupt", "BaseException"), text="", where="")
+    record = {
+        "kind": "module",
+        "training": True,
+        "persistent": [],
+        "hooks": [],
+        "attributes": {},
+        "class": "A",
+    }
+    before, after = {"net": record}, {"net": {**record, "training": False}}
+    expected = {"raised": raised, "side_effects": {"before": before, "after": {}}}
+    seen = {"raised": raised, "side_effects": {"before": before, "after": after}}
+    mode, error = probes_for(seen, expected, text_of(net="net"))
+    assert mode.shows == "[part.training for part in net.modules()]"
+    candidate = snippets.Candidate("test_f", text_of(net="net"), mode, full_precision=False)
+    assert candidate.lines[:3] == ["try:", "    out = f(net)", "except (Exception, KeyboardInterrupt):"]
+    assert error.shows == "raised" and error.around == "try:"  # an interrupt would end the snippet
+
+
+def test_warnings_are_counted():
+    """A contract that records warnings shows how many there are, and whether a filter is left."""
+    seen, expected = ({"recorded": {"given": texts}} for texts in (["a warning"], []))
+    caught, filters = probes_for(seen, expected, text_of(), record=["warnings"])
+    assert caught.shows == "len(caught)" and "catch_warnings" in caught.around
+    assert filters.shows == "[*warnings.filters] == before"
+
+
+def test_an_inference_tensor_is_shown():
+    """Its version is not told, because it has none."""
+    tensor = Tensor("Tensor", "torch.float32", (1,), (1.0,), True, False, None, False, 0, 0, 0, None)
+    seen, expected = ({"result": one} for one in (replace(tensor, version=None), tensor))
+    assert probes_for(seen, expected, text_of())[0].shows == "out.is_inference()"
+
+
+def test_a_second_gradient_and_an_error_that_must_come_are_shown():
+    """Of the gradients of a loss, the name that has none is shown; an error has no value."""
+    of_loss = {"output": 1.0, "gradients": {"x": 2.0}, "frozen": []}
+    text = text_of(then=("{'loss': dict(zip(['x'], torch.autograd.grad(out, [x])))}",))
+    seen, expected = ({"then": {"loss": one}} for one in ({**of_loss, "gradients": {"x": None}}, of_loss))
+    (probe,) = probes_for(seen, expected, text)
+    assert probe.shows == "type(after['x']).__name__"
+    raised = Raised(types=("RuntimeError", "Exception", "BaseException"), text="", where="")
+    (probe,) = probes_for(seen, {"then": {"loss": {**of_loss, "gradients": raised}}}, text)
+    assert (probe.shows, probe.kind) == ("after", "error")
+
+
+def test_gradients_of_each_entry_and_of_a_dict_are_shown():
+    """Each entry of a result has a loss of its own; the parts of a dict are its values."""
+    none, some = ({"output": 1.0, "gradients": {"x": n}, "frozen": []} for n in (None, 2.0))
+    text = replace(text_of(x="x"), makers={"x": "tensor"})
+    entries = ({"gradients": {"entry 0": some, "entry 1": one}, "result": [1.0, 2.0]} for one in (none, some))
+    assert probes_for(*entries, text)[0].after == ["(out[1] - 3).square().sum().backward()"]
+    of_dict = ({"gradients": one, "result": {"a": 1.0}} for one in (none, some))
+    assert "for part in out.values() if torch.is_tensor(part)" in probes_for(*of_dict, text)[0].after[0]
+
+
+def test_a_grad_that_the_caller_holds_is_shown():
+    """That its values changed is a flag, also where another tensor took its place."""
+    shown = [probe for probe in snippets.probes_of.__globals__["_GRAD"] if "held" in probe.shows]
+    (probe,) = (one.of("x") for one in shown)
+    assert probe.before == ["held = x.grad", "before = held.clone()"] and probe.kind == "property"
+
+
+def test_only_the_lines_that_the_fault_needs_are_shown():
+    """What nothing reads is left out, with what changes only that; aliases of what is read stay."""
+    text = text_of(
+        "torch.manual_seed(0)",
+        "unused = torch.randn(2)",
+        "unused.requires_grad_()",
+        "net = nn.Linear(2, 2)",
+        "layer = net.weight",
+        "",
+        "layer.requires_grad_(False)",
+        "handle = net.register_forward_hook(print)",
+        "table = {'a': lambda v: v, 'b': lambda v: 2 * v}",
+        "earlier = f(net)",
+        net="net",
+    )
+    text = replace(text, calls=("out = f(table)",))
+    candidate = snippets.Candidate("test_f", text, Probe("out['b'] + net"), full_precision=False)
+    assert candidate.lines == [
+        "torch.manual_seed(0)",
+        "net = nn.Linear(2, 2)",
+        "layer = net.weight",
+        "layer.requires_grad_(False)",
+        "handle = net.register_forward_hook(print)",
+        "table = {'b': lambda v: 2 * v}",
+        "earlier = f(net)",
+        "out = f(table)",
+        "out['b'] + net",
+    ]
+
+
+def test_a_fault_that_other_numbers_show_has_a_snippet(klass):
+    """A snippet has other sizes in a second try."""
+    of_two = "def double(x):\n    return 2 * x if len(x) == 2 else x"
+    klass.hand_in("ada", [RIGHT[0], of_two, RIGHT[2]])
+    klass.grade()
+    (text,) = snippets_of(klass.result("ada")).values()
+    assert text.splitlines()[-1].startswith("out   # yours: tensor([")
 
 
 @pytest.mark.parametrize("path", ["x.grad; print('forged')", "x[__import__('os')]", "x\nforged", "x()", "y"])
