@@ -322,10 +322,10 @@ class _Writer:
         """
         plan = self.contract.plan
         if plan["call"]:
-            kept = {**self.author.kept}
+            in_setup = {**self.author.in_setup}
             with suppress(CannotShowError):
                 return self._of_author(plan["call"], (plan["function"], "setup"))
-            self.author.kept = kept
+            self.author.in_setup = in_setup
         return [f"{plan['function']}({', '.join(self.names[name] for name in plan['given'])})"]
 
     def _in_mode(self, lines: Sequence[str]) -> list[str]:

@@ -40,7 +40,7 @@ class AuthorCode:
         names: the variable of each argument.
         size, shape: the size of a word, and the shape of words.
         leaves: filled with the variables that functions store in ``setup.starts``, by their names there.
-        kept: filled with the variables of other things that functions store there, by their names there.
+        in_setup: filled with the variables of other things that functions store there, by their names there.
         literals: filled with the values of arguments of the author's that are literals.
         definitions: filled with the source of helpers, by their names.
         read_later: filled with the variables that other functions may read.
@@ -52,7 +52,7 @@ class AuthorCode:
     size: Callable[[str], int]
     shape: Callable[[str], tuple[int, ...]]
     leaves: dict[str, str] = field(default_factory=dict)
-    kept: dict[str, str] = field(default_factory=dict)
+    in_setup: dict[str, str] = field(default_factory=dict)
     literals: dict[str, str] = field(default_factory=dict)
     definitions: dict[str, str] = field(default_factory=dict)
     read_later: set[str] = field(default_factory=set)
@@ -87,12 +87,12 @@ class AuthorCode:
 
     def helper(self, name: str, given: Sequence[ast.expr], argument: str) -> ast.expr:
         """A call of a helper that takes the setup: of its definition in this case, without that parameter."""
-        tree, stored = self._tree(name), {**self.leaves, **self.kept}
+        tree, stored = self._tree(name), {**self.leaves, **self.in_setup}
         pairs = [*zip(tree.args.args, given, strict=False)]
         roles = {one.arg: what.id for one, what in pairs if _is_setup(what) and isinstance(what, ast.Name)}
         tree.body = self._body(tree, roles, argument)
         tree.args.args = [one for one in tree.args.args if one.arg not in roles]
-        if {**self.leaves, **self.kept} != stored:
+        if {**self.leaves, **self.in_setup} != stored:
             raise CannotShowError(f"{name} stores something in the setup")
         self._begun.add(name)
         while self.definitions.setdefault(tree.name, _text(tree)) != _text(tree):
@@ -263,13 +263,13 @@ class _Case(ast.NodeTransformer):
             case ast.Call(ast.Attribute(ast.Name("setup"), "get"), [ast.Constant(str(name)), *default]):
                 return _parsed(names[name]) if name in names else [*default, ast.Constant(None)][0]
             case ast.Compare(ast.Constant(str(name)), [ast.In() | ast.NotIn() as op], [ast.Name("setup")]):
-                return ast.Constant((name in {**names, **code.kept}) is isinstance(op, ast.In))
+                return ast.Constant((name in {**names, **code.in_setup}) is isinstance(op, ast.In))
             case ast.Call(ast.Name("hasattr"), [ast.Name("setup"), ast.Constant(str(name))]):
-                return ast.Constant(name in code.kept)
+                return ast.Constant(name in code.in_setup)
             case ast.Compare(ast.Attribute(ast.Name("torch"), of), [ast.Is() | ast.Eq()], [right]):
                 return ast.Constant(value=_text(right) == f"torch.{of}")
             case ast.Subscript(ast.Name("setup"), ast.Constant(str(name))):
-                variable = names[name] if name in names else self._kept(name, node.ctx)
+                variable = names[name] if name in names else self._in_setup(name, node.ctx)
                 if isinstance(node.ctx, ast.Store):
                     code.read_later.add(variable)
                     code.literals.pop(name, None)
@@ -287,12 +287,12 @@ class _Case(ast.NodeTransformer):
             ):
                 return _parsed(code.leaves[name]) if name in code.leaves else default
             case ast.Subscript(ast.Attribute(ast.Name("setup"), "remembered"), ast.Constant(str(name))):
-                return ast.Name(self._kept(f"{name} before", node.ctx), node.ctx)
+                return ast.Name(self._in_setup(f"{name} before", node.ctx), node.ctx)
             case ast.Call(
                 ast.Attribute(ast.Attribute(ast.Name("setup"), "remembered"), "get"),
                 [ast.Constant(str(name)), default],
             ):
-                return _parsed(code.kept.get(f"{name} before", _text(default)))
+                return _parsed(code.in_setup.get(f"{name} before", _text(default)))
             case ast.Attribute(ast.Name("setup"), "dtype"):
                 return _parsed(f"torch.{code.levels['all.dtype']}")
             case ast.Attribute(ast.Name("setup"), "measures_memory"):
@@ -312,9 +312,9 @@ class _Case(ast.NodeTransformer):
             case ast.Call(ast.Name("attempt"), [function, *given], keywords):
                 return ast.Call(function, given, keywords)
             case ast.Attribute(ast.Name("setup"), name) if (
-                isinstance(node.ctx, ast.Store) or name in code.kept
+                isinstance(node.ctx, ast.Store) or name in code.in_setup
             ):
-                return ast.Name(self._kept(name, node.ctx), node.ctx)
+                return ast.Name(self._in_setup(name, node.ctx), node.ctx)
             case ast.Attribute(thing, "fields"):
                 return thing
             case ast.Call(ast.Name("snap"), [tensor]):
@@ -325,15 +325,15 @@ class _Case(ast.NodeTransformer):
                 return _gradients(output, others, keywords)
         return node
 
-    def _kept(self, name: str, context: ast.expr_context) -> str:
+    def _in_setup(self, name: str, context: ast.expr_context) -> str:
         """The variable of something that an author's function stores in the setup, or one stored before."""
-        kept = self.code.kept
+        in_setup = self.code.in_setup
         if isinstance(context, ast.Store):
-            kept[name] = _variable(name)
-            self.code.read_later.add(kept[name])
-        if name not in kept:
+            in_setup[name] = _variable(name)
+            self.code.read_later.add(in_setup[name])
+        if name not in in_setup:
             raise CannotShowError(f"{name} is an object of the setup and no argument")
-        return kept[name]
+        return in_setup[name]
 
     def _level(self, key: str) -> ast.expr:
         if key not in self.code.levels:
