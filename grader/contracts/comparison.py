@@ -86,6 +86,7 @@ def _finding(message: str, difference: Difference) -> Finding:
         group=f"{difference.place} {difference.kind}".strip(),
         is_none=difference.is_none,
         of_values=True,
+        varying=because_varying(diagnosis, difference),
     )
 
 
@@ -112,6 +113,14 @@ def because(diagnosis: str, difference: Difference) -> str:
     clause = ": ".join(filter(None, (difference.place, difference.clause)))
     says_so = difference.is_none and "None" in diagnosis
     return f"{diagnosis.rstrip('.')} ({clause})." if clause and not says_so else diagnosis
+
+
+def because_varying(diagnosis: str, difference: Difference) -> str:
+    """The same where the values differ by a factor that is another one with other inputs; otherwise empty."""
+    if difference.kind != "multiple":
+        return ""
+    clause = f"here {difference.clause}; the factor differs between inputs"
+    return because(diagnosis, replace(difference, clause=clause))
 
 
 @dataclass(frozen=True)

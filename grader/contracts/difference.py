@@ -273,7 +273,7 @@ def _multiple(pair: Pair, _: Others) -> str | None:
     for times, form in ((abs(factor), "{} times"), (1 / abs(factor) if factor else 0.0, "1/{} of")):
         whole = round(min(times, 2 * _MAX_FACTOR))  # 1 divided by next to nothing is infinite
         if 2 <= whole <= _MAX_FACTOR and abs(times - whole) <= 2 * pair.tolerance * whole:
-            return f"here, it is {form.format(whole)} what it should be{sign}"
+            return f"it is {form.format(whole)} what it should be{sign}"
     return None
 
 

@@ -55,6 +55,7 @@ class Finding:
         is_none: whether the trouble is a None, which a missing return may explain.
         of_values: whether values were compared with the reference's, and differ.
         is_example: whether `case` names a failed case, and not what explains every failure.
+        varying: the sentence instead, if another failed case of the group has another sentence.
     """
 
     kind: Kind
@@ -70,6 +71,7 @@ class Finding:
     is_none: bool = False
     of_values: bool = False
     is_example: bool = False
+    varying: str = ""
 
     @property
     def message(self) -> str:

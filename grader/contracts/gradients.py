@@ -8,7 +8,14 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from grader.contracts.check import describe, raised
-from grader.contracts.comparison import FEW_DIGITS, because, compare, is_close, require_single_values
+from grader.contracts.comparison import (
+    FEW_DIGITS,
+    because,
+    because_varying,
+    compare,
+    is_close,
+    require_single_values,
+)
 from grader.contracts.diagnosis import finding_of
 from grader.contracts.difference import Difference, difference_of, is_fully_precise, rounding_of
 from grader.contracts.finding import FailedCheckError, diagnosis_and_hint, wrong
@@ -235,11 +242,14 @@ class _Ladder:
             message = because(sentence, difference)
         message, hint = joined(message, text), diagnosis_and_hint(text)[1]
         keeps_hint = not difference.says_all or (rung == "nan" and hint is not None)  # about this problem
-        raise wrong(
+        error = wrong(
             message if keeps_hint else diagnosis_and_hint(message)[0],
             group=f"{rung} {name}",
             takes_hint=not difference.says_all,
         )
+        if varying := because_varying(sentence, difference):
+            error.finding = replace(error.finding, varying=diagnosis_and_hint(joined(varying, text))[0])
+        raise error
 
     def _of_wrong_numbers(self, names: Sequence[str], seen: _Gradients, right: _Gradients) -> str:
         """The sentence about wrong gradients and, if it is wrong, about the backpropagated value."""

@@ -107,13 +107,15 @@ def _tensor(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Itera
     if new.identity != old.identity:
         yield "identity", f"The caller's {path} is another object now: {_HELD}"
     yield from _data(path, old, new)
-    if new.requires_grad != old.requires_grad:
+    if old.grad_fn and not new.grad_fn:
+        cut = f"The caller's {path} is cut off its graph"
+        yield "history", f"{cut}: its grad_fn was {old.grad_fn} and is None now."
+    elif new.requires_grad != old.requires_grad:
         effect = "" if new.requires_grad else ": it no longer gets a gradient"
         change = f"was {old.requires_grad} and is {new.requires_grad} now{effect}."
         yield "requires_grad", f"requires_grad of the caller's {path} {change}"
-    if (new.is_leaf, new.grad_fn) != (old.is_leaf, old.grad_fn):
-        recorded = f"the grad_fn {new.grad_fn}: it was changed in place while gradients were recorded."
-        history = recorded if new.grad_fn else "no graph any more: it was changed in place."
+    if new.grad_fn and (new.is_leaf, new.grad_fn) != (old.is_leaf, old.grad_fn):
+        history = f"the grad_fn {new.grad_fn}: it was changed in place while gradients were recorded."
         yield "history" if new.is_leaf == old.is_leaf else "is_leaf", f"The caller's {path} has {history}"
     if new.retains_grad != old.retains_grad:
         yield (

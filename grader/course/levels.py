@@ -114,7 +114,7 @@ TENSOR = {
             "leaf": Level("is a leaf that requires grad", line="{x}.requires_grad_()"),
             "plain": Level("is a tensor that doesn't require grad", line=" "),
             "saved": _asked(
-                "is a non-leaf whose own operation saved it for backward",
+                "is a non-leaf with positive entries that its own operation saved for backward",
                 line="{x}0 = {x}.requires_grad_()\n{x} = {x}0.exp()",
             ),
         },

@@ -268,6 +268,10 @@ def failure_of(check: Check, function: CheckFunction, contracted: ContractObserv
         return None
     number = case_to_report(cases, failed)
     error = failed[number]
+    if isinstance(error, FailedCheckError) and error.finding.varying:
+        findings = (one.finding for one in failed.values() if isinstance(one, FailedCheckError))
+        if {one.sentence for one in findings if one.group == error.finding.group} > {error.finding.sentence}:
+            error.finding = replace(error.finding, sentence=error.finding.varying)
     return FailedCheck(
         error,
         None if any(cases[n].is_typical for n in failed) else cases[number].name,

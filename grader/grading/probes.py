@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from grader.contracts.cases import NOT_RECORDED, Case, NotApplicable
+from grader.contracts.cases import NOT_RECORDED, Case, NotApplicable, is_named
+from grader.contracts.comparison import is_close
 from grader.course.snippet import EARLIER, RESULT, CaseText
 from grader.grading.judge import CheckFunction
 from grader.sandbox.values import Raised, Tensor
@@ -59,11 +60,12 @@ _GRAD = (
     _values("{x}.grad"),
     Probe("torch.equal(held, before)", ["held = {x}.grad", "before = held.clone()"]),
 )
+_VERSION = Probe("{x}._version == before", ["before = {x}._version"])  # how often it is written to is free
 #: By the fields of an observed tensor, or the part of an object of the caller's that the call changed.
 _OF_TENSOR: Mapping[str, Sequence[Probe]] = {
     **_FLAGS,
     "grad_fn": (Probe("{x}.grad_fn is None"),),
-    "version": (Probe("{x}.is_inference()"), Probe("{x}._version")),
+    "version": (Probe("{x}.is_inference()"), _VERSION),
     "value": (_values("{x}"), _values("{x}.tolist()")),
 }
 _OF_CHANGE: Mapping[str, Sequence[Probe]] = {
@@ -71,7 +73,8 @@ _OF_CHANGE: Mapping[str, Sequence[Probe]] = {
     "value": (Probe("torch.equal({x}, before)", ["before = {x}.detach().clone()"]), *_OF_TENSOR["value"]),
     "grad": _GRAD,
     "frozen grad": _GRAD,
-    "history": (*_FLAGS["is_leaf"], Probe("{x}._version")),
+    "history": (Probe("{x}.grad_fn is None"), *_FLAGS["is_leaf"], _VERSION),
+    "identity": (Probe("{x} is before", ["before = {x}"]),),
     "storage": (Probe("{x}.data_ptr() == before", ["before = {x}.data_ptr()"]),),
     "hooks": (
         Probe("len({x}._backward_hooks or ())"),
@@ -106,8 +109,16 @@ _OF_NETWORK: Mapping[str, Sequence[Probe]] = {
     ),
     "grad": _EACH_GRAD,
     "frozen grad": _EACH_GRAD,
+    "identity": (
+        Probe("[p is q for p, q in zip({x}.parameters(), before)]", ["before = [*{x}.parameters()]"]),
+    ),
     "requires_grad": (Probe("[p.requires_grad for p in {x}.parameters()]"),),
-    "version": (Probe("[p._version for p in {x}.parameters()]"),),
+    "version": (
+        Probe(
+            "[p._version == v for p, v in zip({x}.parameters(), before)]",
+            ["before = [p._version for p in {x}.parameters()]"],
+        ),
+    ),
     "training": (Probe("[part.training for part in {x}.modules()]"),),
     "hooks": (Probe("[len(part._forward_hooks) for part in {x}.modules()]"),),
     "attributes": (_ATTRIBUTES,),
@@ -290,6 +301,8 @@ def _of_result(  # noqa: C901, PLR0912 - one for each type
             if observed != getattr(expected, name, None) and fails_with(
                 replace(expected, **{name: observed})
             ):
+                row = _first_wrong_row(seen, expected) if name == "value" else 0
+                yield from [_values(f"{place}[{row}]")] if row else []
                 yield from (probe.of(place) for probe in probes)
     elif isinstance(expected, Raised):
         yield Probe(place, kind="error")
@@ -319,6 +332,15 @@ def _of_result(  # noqa: C901, PLR0912 - one for each type
 
             of_part = place if key == "gradients" and "output" in parts else f"{place}[{key!r}]"
             yield from _of_result(of_part, seen[key], parts[key], fails, depth + 1)
+
+
+def _first_wrong_row(seen: Tensor, expected: Tensor) -> int:
+    """The first row of a matrix, or of more dimensions, that differs; 0 if that is not known."""
+    if seen.shape != expected.shape or len(seen.shape) < 2 or not seen.value or not expected.value:
+        return 0
+    width = len(seen.value) // seen.shape[0]
+    pairs = enumerate(zip(seen.value, expected.value, strict=True))
+    return next((n // width for n, (own, right) in pairs if not is_close(own, right)), 0)
 
 
 def _is_number(value: Any) -> bool:
@@ -368,7 +390,8 @@ def _of_side_effects(case: Case, text: CaseText) -> Iterator[Probe]:
     every = dict.fromkeys([*seen, *expected])
     for changed in sorted(every, key=lambda change: change in seen and change in expected):
         path, _, part = changed.rpartition(":")
-        if changed in seen and changed in expected and after.get(path) == right.get(path):
+        is_same = changed in seen and changed in expected and after.get(path) == right.get(path)
+        if is_same or is_named(changed, (*case.rules.ignore, *case.rules.optional)):
             continue
         if path == "torch" and part in _OF_MODES:
             is_in_block = text.calls[0].startswith("with ")  # whose end restores the mode

@@ -27,9 +27,9 @@ KINDS = [
     (E, EXPECTED, None),
     ([E[0], math.nan, *E[2:]], EXPECTED, "1 of its 6 entries is nan or infinite"),
     ([0.0] * 6, EXPECTED, "it is 0 everywhere"),
-    ([3 * e for e in E], EXPECTED, "here, it is 3 times what it should be"),
-    ([e / 4 for e in E], EXPECTED, "here, it is 1/4 of what it should be"),
-    ([-2 * e for e in E], EXPECTED, "here, it is 2 times what it should be and has the wrong sign"),
+    ([3 * e for e in E], EXPECTED, "it is 3 times what it should be"),
+    ([e / 4 for e in E], EXPECTED, "it is 1/4 of what it should be"),
+    ([-2 * e for e in E], EXPECTED, "it is 2 times what it should be and has the wrong sign"),
     ([-e for e in E], EXPECTED, "its sign is wrong"),
     ([0.37 * e for e in E], EXPECTED, "it is too small by the same factor everywhere"),
     ([1.37 * e for e in E], EXPECTED, "it is too large by the same factor everywhere"),
@@ -127,13 +127,13 @@ def test_all_dimensions_that_are_summed_are_named():
 
 
 NUMBERS = [
-    (6.2, 3.1, "here, it is 2 times what it should be"),
+    (6.2, 3.1, "it is 2 times what it should be"),
     (0.0, 3.1, "it is 0"),
     (math.nan, 3.1, "it is nan"),
     (math.inf, 3.1, "it is infinite"),
     (-3.1, 3.1, "its sign is wrong"),
     (1.3, 3.1, None),
-    ([1.0, 2.0], [2.0, 4.0], "here, it is 1/2 of what it should be"),
+    ([1.0, 2.0], [2.0, 4.0], "it is 1/2 of what it should be"),
     (None, 3.1, None),
     ([], [], None),
     ("3.1", 3.1, None),

@@ -54,13 +54,13 @@ LADDER = {
     "return ((w1 @ w2) ** 2).mean() + (0 * w1).sqrt().sum()": "The gradient of the loss with respect to w1 "
     "is wrong (6 of its 6 entries are nan or infinite).",
     "y = ((w1 @ w2) ** 2).mean(); return 3 * y - 2 * y.detach()": "The gradients of the loss with respect "
-    "to w1 and w2 are wrong (of each, here, it is 3 times what it should be).",
+    "to w1 and w2 are wrong (of each, it is 3 times what it should be).",
     "y = ((w1 @ w2) ** 2).mean(); return 0.37 * y + 0.63 * y.detach()": "The gradients of the loss with "
     "respect to w1 and w2 are wrong (of each, it is too small by the same factor everywhere).",
     "return 3 * ((w1 @ w2) ** 2).mean()": "The value of the loss is wrong, and so are its gradients "
-    "with respect to w1 and w2 (of each, here, it is 3 times what it should be).",
+    "with respect to w1 and w2 (of each, it is 3 times what it should be).",
     "w = w1.clone(); w.register_hook(lambda g: g / 2); return ((w @ w2) ** 2).mean()": "The gradient of "
-    "the loss with respect to w1 is wrong (here, it is 1/2 of what it should be).",
+    "the loss with respect to w1 is wrong (it is 1/2 of what it should be).",
     "return ((w1 @ w2) ** 4).mean()": "The value of the loss is wrong, and so is its gradient with respect "
     "to w1.",
 }

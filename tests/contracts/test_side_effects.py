@@ -37,6 +37,12 @@ def a_leaf(*_):
 
 
 @inside
+def a_non_leaf(*_):
+    """A non-leaf."""
+    return 2 * torch.randn(3, requires_grad=True)
+
+
+@inside
 def an_optimizer(setup, _):
     """An optimizer that has made a step."""
     opt = torch.optim.SGD(setup["model"].parameters(), 0.1, momentum=0.9)
@@ -52,7 +58,13 @@ def some_batches(*_):
 
 GIVEN = declared(
     "f",
-    {"model": own(a_model), "w": own(a_leaf), "opt": own(an_optimizer), "batches": own(some_batches)},
+    {
+        "model": own(a_model),
+        "w": own(a_leaf),
+        "opt": own(an_optimizer),
+        "batches": own(some_batches),
+        "y": own(a_non_leaf),
+    },
     returns="nothing",
     modes=["on"],
     sequences=["first"],
@@ -69,7 +81,7 @@ def kept(zygote):
 
     def of(deed):
         body = "\n    ".join(deed.split("; "))
-        (ordinary,) = facts(zygote, GIVEN, f"def f(model, w, opt, batches):\n    {body}")
+        (ordinary,) = facts(zygote, GIVEN, f"def f(model, w, opt, batches, y):\n    {body}")
         assert ordinary.get("raised") is None
         return ordinary.get("side_effects", UNCHANGED)
 
@@ -99,6 +111,7 @@ CHANGED = {
     "model.body.bias = None": "The caller's model.body.bias is None now.",
     "model.body.weight = nn.Parameter(model.body.weight.data)": "model.body.weight is another object now",
     "model.tied.weight = nn.Parameter(torch.ones(2, 3))": "model.tied.weight is another object now",
+    "y.detach_()": "The caller's y is cut off its graph: its grad_fn was MulBackward0 and is None now.",
     "model.train()": "The caller's model.norm was in eval mode and is in training mode now.",
     "model.eval()": "The caller's model was in training mode and is in eval mode now.",
     "model.norm.num_batches_tracked += 1": "The values of the caller's model.norm.num_batches_tracked",

@@ -90,7 +90,7 @@ def test_the_stub_is_an_answer(root):
     edit(root, CHECKS, *NUMBERS)
     shown = words(tried("doubled", "--answer", "stub", "--case", "0"))
     assert "result reference <float32 (3,) 2 4 6>" in shown
-    assert "result stub <float32 (3,) 1 2 3> differs: here, it is 1/2 of what it should be" in shown
+    assert "result stub <float32 (3,) 1 2 3> differs: it is 1/2 of what it should be" in shown
 
 
 def test_the_rest_may_be_unwritten(root):

@@ -58,3 +58,18 @@ def test_explain_shows_the_failed_case_with_the_fewest_variations(contracted):
     contracted.grade()
     stored = " ".join(contracted.explain("ben", "01_tiny", "q1", "--all").output.split())
     assert "has the fewest variations. x has one row and is a tensor" in stored
+
+
+@pytest.mark.parametrize(
+    ("factor", "said"),
+    [
+        ("2 * x.numel()", "times what it should be; the factor differs between inputs)"),
+        ("3 * 2", "(it is 3 times what it should be)"),
+    ],
+)
+def test_a_factor_that_differs_between_inputs_is_said_to(contracted, factor, said):
+    """A message names one factor for all inputs only if it is the same in all failed cases."""
+    contracted.hand_in("ben", [RIGHT[0], f"def double(x):\n    return {factor} * x", RIGHT[2]])
+    contracted.grade()
+    messages = {check["id"]: check["message"] for check in contracted.result("ben")["questions"][0]["checks"]}
+    assert said in messages["test_every_case"]

@@ -445,9 +445,11 @@ ContentLoss = contract(
 @points(3)
 def test_loss_of_a_constant(ContentLoss):
     """`loss` is correct, and `forward` returns its input."""
+    number, right = (side.entry()["parameters"] for side in (ContentLoss.seen, ContentLoss.expected))
+    assert number == right, f"The module has {number} trainable parameters, and must have none."
     assert_same_values(
         ContentLoss,
-        "After the second forward, `loss`, the result or the number of trainable parameters is wrong.\n\n"
+        "After the second forward, `loss` or the result is wrong.\n\n"
         "Every `forward` must compute a new `loss`, `mse_loss(input * weight, target * weight)`, with the "
         "values that `target` had when the module was made, and return its input. Does your constant have "
         "its own storage?",

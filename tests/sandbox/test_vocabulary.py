@@ -192,7 +192,7 @@ def test_the_outside_never_imports_torch(tmp_path):
     )
     assert found["verdicts"] == {
         "right": ["passed", ""],
-        "wrong": ["failed", "It is not twice as much (here, it is 1/2 of what it should be)."],
+        "wrong": ["failed", "It is not twice as much (it is 1/2 of what it should be)."],
         "nothing": ["failed", "This part was not reached."],
     }
     assert found["foreign"] == []
