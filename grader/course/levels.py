@@ -67,7 +67,7 @@ _HOOK = "{x}.register_forward_hook(lambda module, args, out: "
 LOUDER = "{x}[-2].register_forward_hook(lambda part, args, out: 3 * out if part.training else out)"
 _BREAKS = "def broken(*_):\n    raise "
 _TWO_GROUPS = "[{{'params': {held}[:1]}}, {{'params': {held}[1:], 'lr': "
-_TIED = "{x}.insert(1, nn.Linear({hidden}, {hidden}))\n{x}.insert(2, {x}[1])"
+_TIED = "{x}.echo = {x}.again = nn.Linear({outputs}, {outputs})"
 _STEPPED = """\
 for p in {held}:
     p.grad = torch.ones_like(p)
@@ -154,7 +154,10 @@ TENSOR = {
 MODULE = {
     "nest": Factor(
         {
-            "flat": Level(line="{x} = nn.Sequential({first}, nn.Tanh(),{inside} {last})"),
+            "flat": Level(
+                line="{x} = nn.Sequential()\n"
+                "{x}.first, {x}.tanh,{part_name} {x}.last = {first}, nn.Tanh(),{inside} {last}"
+            ),
             "deep": Level(
                 "has nested modules",
                 line="{x} = nn.Sequential(nn.Sequential({first}, nn.Tanh()),{inside} {last})",

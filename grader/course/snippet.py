@@ -232,6 +232,7 @@ class _Writer:
         words = {"inputs": inputs, "outputs": str(outputs), "hidden": str(hidden)}
         words |= {"first": f"nn.Linear({inputs}, {hidden})", "last": f"nn.Linear({hidden}, {outputs})"}
         words["inside"] = self._line(name, "inside", of=like, **words)
+        words["part_name"] = f" {self.names[name]}.part," if words["inside"].strip() else ""
         lines = self._line(name, "nest", of=like, **words).splitlines()
         lines += [f"{self.names[name]}.double()"] if self.dtype else []
         if self.again and self._level(like, "inside") == "louder":
@@ -239,7 +240,9 @@ class _Writer:
         for factor in FACTORS["module"]:
             if factor not in {"nest", "inside", "width", "pending"}:
                 of_level = like if factor in ARCHITECTURE else name
-                lines += self._line(name, factor, of=of_level, hidden=str(hidden)).splitlines()
+                lines += self._line(
+                    name, factor, of=of_level, hidden=str(hidden), outputs=str(outputs)
+                ).splitlines()
         return lines
 
     def _columns(self, options: Mapping[str, Any]) -> int:

@@ -409,12 +409,12 @@ def _of_place(
     if found is None or found[1] not in text.names:
         return []
     place = text.names[found[1]]
+    exact = place + re.sub(r"\.(\d+)", r"[\1]", found[2])
     match text.makers[found[1]]:
         case "module":
-            return [probe.of(place) for probe in of_network]
+            return [*(probe.of(exact) for probe in probes), *(probe.of(place) for probe in of_network)]
         case "optimizer":
             return [probe.of(place) for probe in _OF_OPTIMIZER.get(part, ())]
     is_of_network = "." in found[2]  # which is the author's own
     whole = [*of_network, *_OF_OPTIMIZER.get(part, ())] if is_of_network else []
-    exact = place + re.sub(r"\.(\d+)", r"[\1]", found[2])
     return [*(probe.of(exact) for probe in probes), *(probe.of(place) for probe in whole)]

@@ -196,7 +196,8 @@ def test_what_an_expected_error_leaves_behind_is_shown():
     before, after = {"net": record}, {"net": {**record, "training": False}}
     expected = {"raised": raised, "side_effects": {"before": before, "after": {}}}
     seen = {"raised": raised, "side_effects": {"before": before, "after": after}}
-    mode, error = probes_for(seen, expected, text_of(net="net"))
+    of_net, mode, error = probes_for(seen, expected, text_of(net="net"))
+    assert of_net.shows == "net.training"
     assert mode.shows == "[part.training for part in net.modules()]"
     candidate = snippets.Candidate("test_f", text_of(net="net"), mode, full_precision=False)
     assert candidate.lines[:3] == ["try:", "    out = f(net)", "except (Exception, KeyboardInterrupt):"]
