@@ -1,13 +1,13 @@
 """Write the tables of words in docs/authoring.md: `python docs/words.py`.
 
 The words of @inside functions come from grader/inside.pyi, those of a check or a contract from docstrings of
-`grader`, and the levels of an argument from the object that its word returns.
+`grader`, and the levels of an argument from the object that its word returns. Headings group them by task.
 """
 
 import ast
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import grader
@@ -29,104 +29,175 @@ MADE: dict[str, Kinds] = {
     "pairs": grader.pairs(),
     "target": grader.target("x"),
 }
-#: The three groups of a contract's options.
-GROUPS = ("Cases", "Call", "Rules")
-OF_A_CONTRACT = {"contract", "own", *MADE, *GROUPS}
+#: One example of each word of `grader` that authors use, grouped by the heading of its table.
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "The parts of a contract": (
+        'contract("step", {"x": tensor("n k")}, cases=Cases(large=["n"]))',
+        'Cases(modes=["on", "off"], sequences=["first", "other"])',
+        'Call(gradients="backward", record=["calls"])',
+        'Rules(ignore=["w:version"], full_precision=True)',
+    ),
+    "Arguments of the function": (
+        'tensor("n k", "0 k", roles=["leaf"])',
+        'data("n k", values=["normal", "zeros"])',
+        "number(2, 1, (3, 9))",
+        'network("in", "out", frozen=["no"])',
+        'optimizer("model", rules=["sgd"])',
+        'inputs(lists=["differ", "empty"])',
+        'pairs(of="model", faults=["none", "shape"])',
+        'target("x", of="model")',
+        'own(make, at=["middle", "0"], words={"0": "is 0"})',
+    ),
+    "Assertions about a case": (
+        'assert_same_values(case, "The total is wrong.")',
+        'assert_same_gradients(case, because={"nan": "..."})',
+        "assert_same_object(case)",
+        "assert_same_raised(case)",
+        'assert_no_side_effects(case, "Work on a copy.")',
+        "assert_memory(case)",
+    ),
+    "Other assertions and comparisons": (
+        'assert_close(seen, expected, "The loss is wrong.")',
+        "is_close(seen, expected)",
+        'raised(value, RuntimeError, "second time")',
+    ),
+    "Decorators": ("points(2)", 'cases("mask.*")', "picture(reference=True)"),
+}
+#: The words of @inside functions by the heading of their table, as `grader/inside.pyi` names them.
+INSIDE = {
+    "Record state": ("snap", "state", "note"),
+    "Call student code": ("attempt", "warned"),
+    "Compute gradients": ("gradients", "vjp"),
+    "Count graphs": ("mark",),
+    "Draw graphs": ("graph", "graph_at"),
+}
 _BLIND = "Does not see: "
 _USAGE = re.compile(r"`[^`]+`(?:, `[^`]+`)*: ")
+_NO_FACTORS = {"shape", "value"}
 
 
-def words_inside(source: str) -> Iterator[tuple[str, str]]:
-    """Yield each usage of a word and its result; after a word's last usage, also what it does not see."""
-    yield "`torch nn F math`", "the real modules"
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.FunctionDef):
-            paragraphs = [" ".join(one.split()) for one in (ast.get_docstring(node) or "").split("\n\n")]
-            rows = [(usage[0], one[usage.end() :]) for one in paragraphs if (usage := _USAGE.match(one))]
-            for number, (usage, text) in enumerate(rows, start=1):
-                blind = [one.removeprefix(_BLIND) for one in paragraphs if one.startswith(_BLIND)]
-                more = f". *Does not see:* {blind[0].rstrip('.')}" if blind and number == len(rows) else ""
-                yield usage.removesuffix(": "), f"{text}{more}".replace("``", "`")
+def rows_inside(source: str, names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield each usage of these words, its result and, after a word's last usage, what it does not see."""
+    found = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
+    for name in names:
+        paragraphs = [_line(one) for one in (ast.get_docstring(found[name]) or "").split("\n\n")]
+        usages = [(usage[0], one[usage.end() :]) for one in paragraphs if (usage := _USAGE.match(one))]
+        blind = [one.removeprefix(_BLIND).rstrip(".") for one in paragraphs if one.startswith(_BLIND)]
+        for number, (usage, text) in enumerate(usages, start=1):
+            yield usage.removesuffix(": "), _line(text), "".join(blind) if number == len(usages) else ""
 
 
-def words_outside() -> Iterator[tuple[str, str]]:
-    """Yield the words of a check with their arguments, and the first sentence about each."""
-    for name in sorted(set(grader.__all__) - {"__version__", "xray", *OF_A_CONTRACT}):
-        word = getattr(grader, name)
-        first, _, _ = (inspect.getdoc(word) or "").partition("\n\n")
-        text = " ".join(first.split()).removesuffix(".").replace("``", "`")
-        yield f"`{name}({', '.join(_arguments(word))})`", text
+def rows_of_examples(examples: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    """Yield an example of each word, the first sentence about it, and the options that the example lacks."""
+    for example in examples:
+        call = ast.parse(example, mode="eval").body
+        assert isinstance(call, ast.Call)
+        word = getattr(grader, ast.unparse(call.func))
+        options = {str(one.arg): one for one in call.keywords}
+        shown = inspect.signature(word).bind_partial(*call.args, **options).arguments
+        more = ", ".join(f"`{option}`" for option in _options(word) if option not in shown)
+        decorator = "@" if example in EXAMPLES["Decorators"] else ""
+        yield f"`{decorator}{example}`", _first_sentence(word), more
 
 
-def words_of_a_contract() -> Iterator[tuple[str, str]]:
-    """Yield the words of a contract and, for those that make arguments, their factors and levels."""
-    about, _, _ = (inspect.getdoc(grader.contract) or "").partition("\n\n")
-    yield (
-        "`contract(function, arguments, cases=, call=, rules=)`",
-        f"{about.rstrip('.')}; an editor shows all arguments",
-    )
-    for name in GROUPS:
-        group = getattr(grader, name)
-        first, _, _ = (inspect.getdoc(group) or "").partition("\n\n")
-        yield f"`{name}({', '.join(_arguments(group))})`", first.removesuffix(".")
+def rows_of_levels() -> Iterator[tuple[str, ...]]:
+    """Yield each option that chooses levels, its words, its usual levels, and those only on request."""
+    rows: dict[tuple[str, ...], list[str]] = {}
     for name, made in MADE.items():
-        word = getattr(grader, name)
-        first, _, _ = (inspect.getdoc(word) or "").partition("\n\n")
-        text = " ".join(first.split()).removesuffix(".").replace("``", "`")
-        factors = "; ".join(
-            f"*{factor}*: {', '.join(map(str, kinds))}{_on_request(made, factor)}"
-            for factor, kinds in made.factors.items()
-            if factor not in {"shape", "value"}
-        )
-        yield f"`{name}({', '.join(_arguments(word))})`", f"{text}{f'. {factors}' if factors else ''}"
-    own, _, _ = (inspect.getdoc(grader.own) or "").partition("\n\n")
-    yield f"`own({', '.join(_arguments(grader.own))})`", own.removesuffix(".").replace("``", "`")
+        for factor, levels in made.factors.items():
+            if factor not in _NO_FACTORS:
+                row = (_option_of(name, factor), ", ".join(map(str, levels)), _on_request(made, factor))
+                rows.setdefault(row, []).append(f"`{name}`")
+    for (option, levels, more), names in rows.items():
+        yield ", ".join(names), f"`{option}`", levels, more
+
+
+def rows_of_a_call() -> Iterator[tuple[str, ...]]:
+    """Yield the accessors that a check uses on `case.seen` and `case.expected`."""
+    for name, member in vars(SeenCall).items():
+        if not name.startswith("_") and (isinstance(member, property) or inspect.isfunction(member)):
+            usage = "" if isinstance(member, property) else f"({', '.join(_required(member)[1:])})"
+            yield f"`{name}{usage}`", _first_sentence(member)
+
+
+def rows_observed() -> Iterator[tuple[str, ...]]:
+    """Yield the recorded fields of `case.seen.observed` and `case.expected.observed`."""
+    attributes = (inspect.getdoc(Observation) or "").partition("Attributes:\n")[2]
+    for name, text in re.findall(r"^    (\w+): ((?:.|\n {8})+)", attributes, re.MULTILINE):
+        yield f"`{name}`", _line(text)
 
 
 def _on_request(made: Kinds, factor: str) -> str:
     """Return the levels of a factor that a contract has only if its author names them."""
     levels = FACTORS[made.maker][factor].levels if factor in FACTORS[made.maker] else {}
-    more = [name for name, level in levels.items() if level.on_request and name not in made.factors[factor]]
-    return f" (also {', '.join(more)})" if more else ""
+    return ", ".join(
+        name for name, level in levels.items() if level.on_request and name not in made.factors[factor]
+    )
 
 
-def words_of_a_call() -> Iterator[tuple[str, str]]:
-    """Yield what a check reads of `case.seen` and `case.expected`: accessors, then recorded fields."""
-    for name, member in vars(SeenCall).items():
-        if not name.startswith("_") and (isinstance(member, property) or inspect.isfunction(member)):
-            first, _, _ = (inspect.getdoc(member) or "").partition("\n\n")
-            usage = "" if isinstance(member, property) else f"({', '.join(list(_arguments(member))[1:])})"
-            yield f"`{name}{usage}`", " ".join(first.split()).removesuffix(".").replace("``", "`")
-    attributes = (inspect.getdoc(Observation) or "").partition("Attributes:\n")[2]
-    for name, text in re.findall(r"^    (\w+): ((?:.|\n {8})+)", attributes, re.MULTILINE):
-        yield f"`observed.{name}`", " ".join(text.split()).removesuffix(".").replace("``", "`")
+def _option_of(name: str, factor: str) -> str:
+    """Return the option of a word that chooses the levels of a factor: `roles` for `role`."""
+    options = _options(getattr(grader, "tensor" if name == "data" else name))
+    return f"{factor}s" if f"{factor}s" in options else factor
 
 
-def _arguments(word: object) -> Iterator[str]:
-    """Yield a word's arguments as an author writes them; optional ones end in an equals sign."""
-    for name, one in inspect.signature(word).parameters.items():  # type: ignore[arg-type]
-        if one.kind is one.VAR_POSITIONAL:
-            yield f"*{name}"
-        elif one.kind is one.VAR_KEYWORD:
-            yield f"**{name}"
-        else:
-            yield name if one.default is one.empty and one.kind is not one.KEYWORD_ONLY else f"{name}="
+def _options(word: object) -> list[str]:
+    """Return the names of a word's optional arguments."""
+    return [
+        name
+        for name, one in inspect.signature(word).parameters.items()  # type: ignore[arg-type]
+        if one.default is not one.empty and one.kind is not one.POSITIONAL_ONLY
+    ]
+
+
+def _required(word: object) -> list[str]:
+    """Return a method's arguments as an author writes them."""
+    return [str(one).partition(":")[0] for one in inspect.signature(word).parameters.values()]  # type: ignore[arg-type]
+
+
+def _first_sentence(word: object) -> str:
+    return _line((inspect.getdoc(word) or "").partition("\n\n")[0])
+
+
+def _line(text: str) -> str:
+    """Return a text on one line, with a capital, single backquotes and no final period."""
+    line = " ".join(text.split()).removesuffix(".").replace("``", "`")
+    return f"{line[:1].upper()}{line[1:]}"
+
+
+def tables() -> dict[str, str]:
+    """Return each table of the page by its heading."""
+    declared = DECLARATIONS.read_text(encoding="utf-8")
+    made = {
+        title: _table(("example", "meaning", "more options"), rows_of_examples(examples))
+        for title, examples in EXAMPLES.items()
+    }
+    made["Levels of the arguments"] = _table(
+        ("word", "option", "levels", "more levels, if named"), rows_of_levels()
+    )
+    for title, names in INSIDE.items():
+        made[title] = _table(("word", "meaning", "does not see"), rows_inside(declared, names))
+    made["Read a call"] = _table(("word", "value"), rows_of_a_call())
+    made["Read a recorded field"] = _table(("field of `observed`", "value"), rows_observed())
+    return made
+
+
+def _table(columns: Sequence[str], rows: Iterable[tuple[str, ...]]) -> str:
+    """Return a table in Markdown, without columns that are empty in all rows."""
+    cells = list(rows)
+    used = [number for number in range(len(columns)) if any(row[number] for row in cells)]
+    lines = [columns, *cells]
+    head, *body = (f"| {' | '.join(line[number] for number in used)} |\n" for line in lines)
+    return "".join([head, f"|{'---|' * len(used)}\n", *body])
 
 
 def with_tables(page: str) -> str:
     """Return the page with current tables."""
-    tables = {
-        "words of `grader.inside`": ("returns", words_inside(DECLARATIONS.read_text(encoding="utf-8"))),
-        "words of a contract": ("declares", words_of_a_contract()),
-        "words of `case.seen` and `case.expected`": ("is", words_of_a_call()),
-        "words of `grader`": ("does", words_outside()),
-    }
-    for title, (column, rows) in tables.items():
-        table = "".join(f"| {usage} | {text} |\n" for usage, text in rows)
-        head = f"## The {title}\n\n"
+    for title, table in tables().items():
+        head = f"### {title}\n\n"
         begin = page.index(head) + len(head)
         end = page.index("\n\n", begin) + 1
-        page = f"{page[:begin]}| word | {column} |\n|---|---|\n{table}{page[end:]}"
+        page = f"{page[:begin]}{table}{page[end:]}"
     return page
 
 

@@ -37,15 +37,15 @@ def snap(tensor: Any) -> Any:
     """
 
 def note(value: Any) -> None:
-    """`note(x)`: records an argument with which a function or network of the check file was called, for a
-    contract with `record=["given"]`; student code cannot reach the record
+    """`note(x)`: record an argument that a function or network of the check file got, for a contract with
+    `record=["given"]`; student code cannot reach the record
 
     Args:
         value: a tensor is recorded as it is now.
     """
 
 def state(thing: nn.Module | torch.optim.Optimizer) -> dict[str, Any]:
-    """`state(x)`: a module: `{"parameters": {name: snap}, "buffers": {name: snap}}`; an optimizer:
+    """`state(x)`: for a module, `{"parameters": {name: snap}, "buffers": {name: snap}}`; for an optimizer,
     `{"groups": [[snap]], "state": [{key: snap}]}`
 
     Args:
@@ -82,8 +82,7 @@ def warned(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any
     """
 
 def mark(tensor: Tensor) -> Tensor:
-    """`mark(t)`, `alive()`: a tensor with the same values on a marked graph; the number of marked graphs that
-    are alive
+    """`mark(t)`, `alive()`: a tensor with the same values on a marked graph; the number of such graphs alive
 
     Args:
         tensor: must require grad; under no_grad there is no graph to mark.
@@ -150,15 +149,14 @@ def gradients(
     by: Literal["grad", "backward"] = "grad",
     **named: Any,
 ) -> dict[str, Any]:
-    """`gradients(loss, left=w1, right=w2)`: the gradients of named tensors when `loss` (or a function that
-    computes it) is backpropagated with a random cotangent, or the reason why there are none; errors of
-    student code are returned, not raised
+    """`gradients(loss, left=w1, right=w2)`: the gradients of named tensors for a random cotangent of `loss`
+    (or of a function that computes it), or the reason why there are none; returns errors of student code
 
-    `gradients(loss, {"the first w": w}, model=model, losses=losses)`: a dict allows any name; a module adds
+    `gradients(loss, {"the first w": w}, model=model, losses=losses)`: the same with any name; a module adds
     its parameters, a list its items
 
-    `gradients(loss, by="backward", w=w)`: for code that doesn't support `autograd.grad`, such as a reentrant
-    checkpoint
+    `gradients(loss, by="backward", w=w)`: the same with `backward()`, for code that doesn't support
+    `autograd.grad`, such as a reentrant checkpoint
 
     Args:
         output: of any shape, or a function without arguments that computes it.

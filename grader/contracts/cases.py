@@ -309,7 +309,7 @@ class SeenCall:
 
     @property
     def warnings(self) -> Sequence[str]:
-        """The warnings of the call; FailedCheckError if there is no list of texts."""
+        """The texts of the warnings of the call."""
         given = self.observed.recorded.get("given", ()) if isinstance(self.observed.recorded, Mapping) else ()
         return [text for text in given if isinstance(text, str)]
 
@@ -324,11 +324,16 @@ class SeenCall:
         return bool(self.observed.shared) and not self._reference.shared
 
     def before(self, path: str) -> Tensor:
-        """Return a tensor of the caller's from before the call, by its path; raises as `after` does."""
+        """A tensor of the caller's before the call, by its path.
+
+        Raises:
+            NotApplicable: there is no such tensor in this case.
+            FailedCheckError: it is something else.
+        """
         return self._of_caller("before", path)
 
     def after(self, path: str) -> Tensor:
-        """The same tensor after the call.
+        """The tensor at the same path after the call; the check fails if it is gone.
 
         Raises:
             NotApplicable: there is no such tensor in this case.
@@ -362,7 +367,7 @@ class SeenCall:
         return found if isinstance(found, Raised) else None
 
     def entry(self, *path: Any) -> Any:
-        """The result, or an entry of it.
+        """The result, or an entry of it; the check fails if it is missing.
 
         Raises:
             NotApplicable: the reference's result is not recorded in this case.
@@ -391,7 +396,12 @@ class SeenCall:
         return value
 
     def tensor(self, *path: Any) -> Tensor:
-        """The result, or an entry of it, which must be a tensor; raises as `entry` does."""
+        """The result, or an entry of it; the check fails unless it is a tensor.
+
+        Raises:
+            NotApplicable: the reference's result is not recorded in this case.
+            FailedCheckError: as `entry` does, or it is no tensor.
+        """
         value = self.entry(*path)
         if not isinstance(value, Tensor):
             place = f"the entry {path[-1]!r}" if path else f"what {self.function} returned"

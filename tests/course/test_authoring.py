@@ -11,6 +11,7 @@ import pytest
 from handbook import blocks, played
 from tiny_course import write_course, write_notebook
 
+import grader
 from grader.course.assignment import MAY_COME_IN
 from grader.course.build import build
 from grader.course.course import Course
@@ -93,6 +94,17 @@ def test_torch_does_what_the_page_says(page, tmp_path):
 def test_the_tables_of_words_are_current(page):
     """All tables are those that `python docs/words.py` writes now, from the stub and from docstrings."""
     assert page == runpy.run_path(str(DOCS / "words.py"))["with_tables"](page), "run: python docs/words.py"
+
+
+def test_examples_of_words_are_complete_and_valid():
+    """Every word that authors use has one example, and the words of a contract accept theirs."""
+    examples = runpy.run_path(str(DOCS / "words.py"))["EXAMPLES"]
+    words = [example.partition("(")[0] for group in examples.values() for example in group]
+    students = {"check", "check_all", "hint", "xray"}
+    assert sorted(words) == sorted(set(grader.__all__) - {"__version__", *students})
+    made = [*examples["The parts of a contract"][1:], *examples["Arguments of the function"][:-1]]
+    for example in made:
+        assert eval(example, dict(vars(grader)))
 
 
 def test_the_builders_are_told_with_what_they_take(page):
