@@ -1,4 +1,4 @@
-"""Makes students' text safe for JSON, terminals, pages, spreadsheets and components of paths."""
+"""Texts for people: students' text made safe for JSON, terminals, pages and paths; rounded numbers."""
 
 from __future__ import annotations
 

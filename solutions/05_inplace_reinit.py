@@ -701,7 +701,7 @@ def ema_update(teacher, student, tau):
     # for (name, t), s in zip(list(teacher.named_parameters()), student.parameters()):
     #     path, _, attribute = name.rpartition(".")
     #     module = teacher.get_submodule(path)
-    #     del module._parameters[attribute]  # a module refuses a non-leaf where a Parameter was
+    #     del module._parameters[attribute]  # a module accepts only a Parameter where a Parameter was
     #     setattr(module, attribute, (1 - tau) * t + tau * s)
     # END SOLUTION
 

@@ -24,7 +24,7 @@ from grader.text import capital
 
 _NO_TEXTS: Mapping[str, Any] = {}
 #: Recorded counts that may be smaller than the reference's.
-#: Records that are judged as side effects.
+#: The record that `assert_no_side_effects` judges.
 _RANDOM_NUMBERS = "random numbers"
 _AMOUNTS = {"entered", "graphs", "graphs left"}
 #: The memory of so many forwards more than the reference's is accepted.
@@ -33,7 +33,7 @@ _SLACK = {"left": 0.15, "peak": 0.15, "peak+1": 1.0}
 #: reference's: a DataLoader or a checkpoint has some hundred.
 _LARGEST_OBJECT, _FEW_OBJECTS = 512, 1000
 #: Parts of an object that only show that it was written to.
-_TRACES = {"version", "storage", "history", "is_leaf", "identity", "hooks", "attributes"}
+_TRACES = {"version", "storage", "history", "cut", "is_leaf", "identity", "hooks", "attributes"}
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ def because(diagnosis: str, difference: Difference) -> str:
 
 
 def because_varying(diagnosis: str, difference: Difference) -> str:
-    """The same where the values differ by a factor that is another one with other inputs; otherwise empty."""
+    """The same for a factor that differs between inputs; empty if the values don't differ by a factor."""
     if difference.kind != "multiple":
         return ""
     clause = f"here {difference.clause}; the factor differs between inputs"
@@ -131,7 +131,7 @@ class _Comparison:
     place: str
     strict: bool = False
     full_precision: bool = False
-    explains: bool = True  # what the difference of values is, which takes longer than to find it
+    explains: bool = True  # False skips the search for the kind of difference, which takes longest
 
     def difference(self, seen: Any, expected: Any) -> Difference | None:  # noqa: PLR0911 - one for each type
         """The first difference, or None."""

@@ -96,11 +96,12 @@ _DIAGNOSES = {
     "can only save variables": "save_for_backward takes tensors only; numbers are kept on ctx",
     "before Module.__init__() call": "the first line of __init__ has to be super().__init__()",
     "as parameter '": (
-        "what holds a Parameter takes only a Parameter or None; its values are changed in place under no_grad"
+        "an attribute that holds a Parameter accepts only a Parameter or None; change its values in place "
+        "under no_grad"
     ),
     "more than one parameter group": "a parameter was given to the optimizer twice",
     "support the deepcopy protocol": (
-        "only a leaf can be deep-copied; copy a non-leaf with detach() or clone()"
+        "only a leaf can be deep-copied; copy a non-leaf with detach().clone()"
     ),
     "got an empty parameter list": (
         "the optimizer was given no parameters. Was a generator of them used up before?"

@@ -55,7 +55,7 @@ class Finding:
         is_none: whether the trouble is a None, which a missing return may explain.
         of_values: whether values were compared with the reference's, and differ.
         is_example: whether `case` names a failed case, and not what explains every failure.
-        varying: the sentence instead, if another failed case of the group has another sentence.
+        varying: the sentence to show instead if other failed cases of the group have different sentences.
     """
 
     kind: Kind

@@ -37,7 +37,7 @@ def other_form(seen: Any, expected: Any) -> Finding | None:
     """
     mismatch = _other_form(seen, expected, ())
     if mismatch is not None and is_cut_off(seen):
-        return _of_form("of what came back a part was left out: there is too much to look at")
+        return _of_form("a part of the result was omitted, because it is too large")
     return mismatch
 
 
@@ -81,10 +81,10 @@ def _kind(value: Any) -> str:
 def _place(path: _Path) -> str:
     """An entry as a student knows it: the author's key at the top, a lookup below."""
     if not path:
-        return "what came back"
+        return "the result"
     top, *below = path
     looked_up = "".join(f"[{key!r}]" for key in below)
-    return f"in what came back, {top if isinstance(top, str) else f'entry [{top}]'}{looked_up}"
+    return f"in the result, {top if isinstance(top, str) else f'entry [{top}]'}{looked_up}"
 
 
 def is_gradients(value: Any) -> bool:

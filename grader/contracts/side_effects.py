@@ -10,7 +10,7 @@ from grader.sandbox.values import Tensor
 #: The parts of an object that may change, as in ``w:version``. The ``frozen grad`` is the ``.grad`` of what
 #: requires no grad, which no backward fills: what is said of ``grad`` is not said of it.
 PARTS = (
-    *("identity", "value", "shape", "dtype", "storage", "version", "requires_grad", "history"),
+    *("identity", "value", "shape", "dtype", "storage", "version", "requires_grad", "history", "cut"),
     "is_leaf",
     *("retains_grad", "grad", "frozen grad", "hooks", "attributes", "class", "training", "persistent"),
     *("type", "length", "entries", "grad mode", "global hooks", "default dtype", "recursion limit"),
@@ -30,8 +30,8 @@ def _all_changes(side_effects: Mapping[str, Any]) -> Iterator[tuple[str, str, st
 
 _SAY_ALL = {"attributes", "class", "type", "length", "entries"}
 _FLAG = (
-    "Don't call `requires_grad_()` or `detach_()` on the caller's tensors, or restore the flag, even if an "
-    "error is raised."
+    "Don't call `requires_grad_()` or `detach_()` on the caller's tensors. Restore every flag that you "
+    "change, even if an error is raised."
 )
 _RESTORE = "Leave flags and modes as they are, or restore them, even if an error is raised."
 
@@ -39,7 +39,7 @@ _RESTORE = "Leave flags and modes as they are, or restore them, even if an error
 def hint_of(path_and_part: str, hint: str | None) -> tuple[str | None, bool]:
     """The hint about a change, and whether the docstring's fits: that and the check's are about values."""
     path, _, part = path_and_part.rpartition(":")
-    if part == "requires_grad":
+    if part in {"requires_grad", "cut"}:
         return _FLAG, False
     if path == "torch" or part == "training":
         return _RESTORE, False
@@ -109,7 +109,7 @@ def _tensor(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Itera
     yield from _data(path, old, new)
     if old.grad_fn and not new.grad_fn:
         cut = f"The caller's {path} is cut off its graph"
-        yield "history", f"{cut}: its grad_fn was {old.grad_fn} and is None now."
+        yield "cut", f"{cut}: its grad_fn was {old.grad_fn} and is None now."
     elif new.requires_grad != old.requires_grad:
         effect = "" if new.requires_grad else ": it no longer gets a gradient"
         change = f"was {old.requires_grad} and is {new.requires_grad} now{effect}."
@@ -150,7 +150,7 @@ def _data(path: str, old: Tensor, new: Tensor) -> Iterator[tuple[str, str]]:
         counter = f"the version counter went from {old.version} to {new.version}"
         yield (
             "version",
-            f"Autograd counts an in-place change of {path}: {counter}. `backward()` fails if it was saved.",
+            f"Autograd counts an in-place change of {path}: {counter}; a backward pass may fail.",
         )
 
 

@@ -34,7 +34,7 @@ _CONTRACTS = "__contracts__"
 CONTRACT_SECONDS = 10.0
 
 Function = Callable[..., Any]
-Kind = Mapping[str, Any]  # of every factor
+Levels = Mapping[str, Any]  # of every factor
 
 _MODE = "call.mode"  # a call under no_grad has no gradients, so it would hide half of a pair
 #: An argument with these factors is frozen, and has a ``.grad``, in one and the same case.
@@ -46,12 +46,12 @@ class Contract(WorkerCode):
     """A declaration of possible inputs, ready to be observed in its cases.
 
     Attributes:
-        arguments: the kinds of each argument, in the order in which they are made.
+        arguments: the `Kinds` of each argument, in the order in which they are made.
         declared: its cases, in their order.
         rules: the parts that answers may choose freely.
-        factors: all kinds of ``argument.factor``, the typical one first.
+        factors: all levels of ``argument.factor``, the typical one first.
         never: combinations of levels that the task excludes.
-        cover: the factors of which every two levels meet, unless the task excludes it.
+        cover: the factors whose levels are combined in pairs, unless the task excludes a pair.
         rows: the variations of each case.
         plan: the data that is sent to the worker.
         phrases: those of an author's own call sequences, by ``call.sequence=name``.
@@ -61,9 +61,9 @@ class Contract(WorkerCode):
     declared: tuple[DeclaredCase, ...] = field(kw_only=True)
     rules: Rules = field(kw_only=True)
     factors: Mapping[str, tuple[Any, ...]] = field(kw_only=True)
-    never: tuple[Kind, ...] = field(kw_only=True)
+    never: tuple[Levels, ...] = field(kw_only=True)
     cover: tuple[str, ...] = field(kw_only=True)
-    rows: tuple[Kind, ...] = field(kw_only=True)
+    rows: tuple[Levels, ...] = field(kw_only=True)
     plan: Mapping[str, Any] = field(kw_only=True)
     phrases: Mapping[str, str] = field(kw_only=True)
 
@@ -80,7 +80,7 @@ class Contract(WorkerCode):
 
     @property
     def unusual_kinds(self) -> tuple[str, ...]:
-        """All kinds but the typical ones, as ``h.layout=transposed``."""
+        """All levels except the typical ones, as ``h.layout=transposed``."""
         return tuple(f"{factor}={kind}" for factor, kinds in self.factors.items() for kind in kinds[1:])
 
     def observation(self, seen: RequestOutcome, expected: RequestOutcome) -> ContractObservation:
@@ -110,7 +110,7 @@ class Cases:
         arriving: the gradient that ``backward()`` gets: ``typical`` random numbers; ``huge`` ones, or those
             ``of a mean``, if its size must not matter.
         never: combinations that the task excludes: levels by ``argument.factor``.
-        cover: patterns of factors of which every two levels must meet; the others are tried alone. By
+        cover: patterns of factors whose levels are combined in pairs; other factors vary one at a time. By
             default, most of a network's factors are tried alone.
         large: the names of the sizes that are large in the extra case that measures memory.
         few_rows: whether memory is also measured with a wide network and usual sizes, so that an answer
@@ -394,7 +394,9 @@ def _source(
     )
 
 
-def _case(row: Kind, arguments: Mapping[str, Kinds], phrases: Mapping[str, str], dtype: str) -> DeclaredCase:
+def _case(
+    row: Levels, arguments: Mapping[str, Kinds], phrases: Mapping[str, str], dtype: str
+) -> DeclaredCase:
     words = {}
     for key, kind in row.items():
         who, _, factor = key.partition(".")
@@ -421,23 +423,23 @@ def covered(
     Args:
         factors: the levels of each, the typical one first.
         never: excluded combinations, which must not exclude the typical case.
-        paired: the factors of which every pair of levels is in some case.
+        paired: the factors whose every pair of levels occurs in some case.
         together: pairs of levels, one of which is in some case, such as a frozen parameter with a ``.grad``.
         also: pairs of levels, each of which has a case in which nothing else varies.
     """
     is_allowed = _is_allowed_by(never)
-    base = {key: kinds[0] for key, kinds in factors.items()}
-    several = {key: kinds for key, kinds in factors.items() if len(kinds) > 1}
-    single: list[_Kinds] = [
-        *(((key, kind),) for key, kinds in several.items() for kind in kinds[1:]),
+    base = {key: levels[0] for key, levels in factors.items()}
+    several = {key: levels for key, levels in factors.items() if len(levels) > 1}
+    single: list[_Chosen] = [
+        *(((key, level),) for key, levels in several.items() for level in levels[1:]),
         *also,
     ]
     cases = [
         base,
-        *filter(None, (_completed(base, pair, several, is_allowed, most=2) for pair in single)),
+        *filter(None, (_completed(base, levels, several, is_allowed, most=2) for levels in single)),
     ]
     if len(paired) > 1:
-        others = {key: kind for key, kind in base.items() if key not in paired}
+        others = {key: level for key, level in base.items() if key not in paired}
 
         def is_possible(row: Sequence[Any]) -> bool:
             return is_allowed(others | dict(zip(paired, row, strict=False)))
@@ -449,7 +451,7 @@ def covered(
             previously_tested=[*filter(is_possible, tested)],
         )
         cases += [base | dict(zip(paired, row, strict=True)) for row in rows]
-    unusual = [(key, kind) for key in paired for kind in factors[key][1:]]
+    unusual = [(key, level) for key in paired for level in factors[key][1:]]
     pairs = [pair for pair in combinations(unusual, 2) if pair[0][0] != pair[1][0]]
     if "off" in factors.get(_MODE, ()):
         pairs += [((_MODE, "off"), other) for other in unusual]
@@ -457,34 +459,34 @@ def covered(
     for both in together:
         if not any(_has(case, pair) for case in cases for pair in both):
             left += [pair for pair in both if _completed(base, pair, several, is_allowed, most=2)][:1]
-    cases += _meeting(left, base, several, is_allowed)  # AllPairs gives up early where kinds exclude others
-    without_typical = [{key: kind for key, kind in case.items() if kind != base[key]} for case in cases]
+    cases += _meeting(left, base, several, is_allowed)  # AllPairs gives up early where levels exclude others
+    without_typical = [{key: level for key, level in case.items() if level != base[key]} for case in cases]
     rows = {tuple(row.items()): row for row in without_typical}.values()
     return tuple(sorted(rows, key=lambda row: not row.keys() <= {MEMORY}))  # the typical ones first
 
 
-_Kinds = tuple[tuple[str, Any], ...]  # some kinds, each with its factor
+_Chosen = tuple[tuple[str, Any], ...]  # some levels, each with its factor
 _Pair = tuple[tuple[str, Any], tuple[str, Any]]
 
 
-def _has(case: Kind, kinds: _Kinds) -> bool:
-    return all(case[key] == kind for key, kind in kinds)
+def _has(case: Levels, levels: _Chosen) -> bool:
+    return all(case[key] == level for key, level in levels)
 
 
 def _completed(
-    base: Kind,
-    kinds: _Kinds,
+    base: Levels,
+    levels: _Chosen,
     factors: Mapping[str, tuple[Any, ...]],
-    is_allowed: Callable[[Kind], bool],
+    is_allowed: Callable[[Levels], bool],
     *,
     most: int,
 ) -> dict[str, Any] | None:
-    """The typical case with some kinds, and at most so many that they need: a filled .grad needs a leaf.
+    """The typical case with some levels, and at most `most` others that these need, as a .grad needs a leaf.
 
     None if the task excludes them.
     """
-    case = {**base, **dict(kinds)}
-    others = [(key, kind) for key in factors if key not in dict(kinds) for kind in factors[key][1:]]
+    case = {**base, **dict(levels)}
+    others = [(key, level) for key in factors if key not in dict(levels) for level in factors[key][1:]]
     for number in range(most + 1):
         for needed in combinations(others, number):
             if is_allowed(case | dict(needed)):
@@ -493,12 +495,12 @@ def _completed(
 
 
 def _meeting(
-    pairs: Sequence[_Kinds],
-    base: Kind,
+    pairs: Sequence[_Chosen],
+    base: Levels,
     factors: Mapping[str, tuple[Any, ...]],
-    is_allowed: Callable[[Kind], bool],
+    is_allowed: Callable[[Levels], bool],
 ) -> list[dict[str, Any]]:
-    """A few cases in which some pairs of kinds meet, as far as these go together."""
+    """A few cases in which some pairs of levels meet, unless they exclude each other."""
     left, cases = list(pairs), list[dict[str, Any]]()
     while left:
         case = _completed(base, left[0], factors, is_allowed, most=2)
@@ -506,7 +508,7 @@ def _meeting(
             del left[0]
             continue
         for pair in left:
-            is_free = all(case[key] in {base[key], kind} for key, kind in pair)
+            is_free = all(case[key] in {base[key], level} for key, level in pair)
             if is_free and is_allowed(case | dict(pair)):
                 case |= dict(pair)
         left = [pair for pair in left if not _has(case, pair)]
@@ -514,16 +516,16 @@ def _meeting(
     return cases
 
 
-def _is_allowed_by(never: Sequence[Kind]) -> Callable[[Kind], bool]:
+def _is_allowed_by(never: Sequence[Levels]) -> Callable[[Levels], bool]:
     """Whether a case has none of the combinations that there may not be."""
     rules = [
-        {key: kinds if isinstance(kinds, tuple) else (kinds,) for key, kinds in rule.items()}
+        {key: levels if isinstance(levels, tuple) else (levels,) for key, levels in rule.items()}
         for rule in never
     ]
 
-    def is_allowed(case: Kind) -> bool:
+    def is_allowed(case: Levels) -> bool:
         return not any(
-            all(key in case and case[key] in kinds for key, kinds in rule.items()) for rule in rules
+            all(key in case and case[key] in levels for key, levels in rule.items()) for rule in rules
         )
 
     return is_allowed

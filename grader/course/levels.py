@@ -63,7 +63,7 @@ class Factor:
 _asked = partial(Level, on_request=True)
 #: Lines of snippets that several levels have, or that are long.
 _HOOK = "{x}.register_forward_hook(lambda module, args, out: "
-#: Makes what a network gives depend on its mode.
+#: A hook that makes a network's output depend on its mode.
 LOUDER = "{x}[-2].register_forward_hook(lambda part, args, out: 3 * out if part.training else out)"
 _BREAKS = "def broken(*_):\n    raise "
 _TWO_GROUPS = "[{{'params': {held}[:1]}}, {{'params': {held}[1:], 'lr': "
@@ -196,7 +196,7 @@ MODULE = {
     "width": Factor({"several": Level(), "one column": Level("gives one column")}),
     "inside": Factor(
         {
-            "louder": Level("", "Louder()", line=" "),  # in a second try, `LOUDER` comes below
+            "louder": Level("", "Louder()", line=" "),  # `case_text(again=True)` adds the hook LOUDER
             "norm": Level("has batch norm", "Norm(width)", line=" nn.BatchNorm1d({hidden}),"),
             "dropout": Level("has dropout", "Dropout()", line=" nn.Dropout(),"),
             "plain": _asked("", "nn.Identity()", line=" "),

@@ -53,8 +53,8 @@ def _parsed(path: Path, text: str) -> list[dict[str, Any]]:
     key = sha256(f"{version('jupytext')}\n{text}".encode()).hexdigest()
     cells: list[dict[str, Any]] | None = memory.recall(key)
     if cells is None:
-        # If this package is installed, jsonschema compiles its grammar at import, which takes over a second.
-        # No notebook is validated with it.
+        # If rfc3987_syntax is installed, jsonschema compiles its grammar at import, which takes over a
+        # second. No notebook is validated with it.
         is_known = _GRAMMAR in sys.modules
         sys.modules.setdefault(_GRAMMAR, None)  # type: ignore[arg-type]
         import jupytext  # type: ignore[import-untyped]  # noqa: PLC0415 - half a second, and seldom needed

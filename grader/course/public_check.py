@@ -35,7 +35,7 @@ points = {points:g}
 #: Otter shows the line of the guard that an error passed, and the error below it: hence the comment there.
 _GUARD = """\
 def guarded(test):
-    \"""Say what came back from the answer where the test cannot go on with it.\"""
+    \"""Describe the returned value if the test cannot continue with it.\"""
 
     @wraps(test)
     def checked({function}):

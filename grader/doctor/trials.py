@@ -385,7 +385,7 @@ def _remembered(
     keys: Mapping[str, str],
     look: Callable[[Collection[str]], Callable[[], dict[str, tuple[Found, bool]]]],
 ) -> Callable[[], dict[str, Found]]:
-    """Begin to look at the notebooks of which nothing is remembered.
+    """Begin to run the notebooks without a cached result.
 
     Args:
         kind: of what is found.

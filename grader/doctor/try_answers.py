@@ -275,7 +275,7 @@ def picture_lines(name: str, outcomes: Mapping[str, Any]) -> Iterator[str]:
     read = {notebook: read_graph(outcome) for notebook, outcome in outcomes.items()}
     graphs = {notebook: graph for notebook, graph in read.items() if graph is not None}
     for notebook in read.keys() - graphs.keys():
-        yield f"{name}    {notebook} has no picture: what came back is not graph(...), or of another form"
+        yield f"{name}    {notebook} has no picture: its result is not that of graph(...)"
     diagrams = {notebook: diagram_of(graph) for notebook, graph in graphs.items()}
     for number, (notebook, graph) in enumerate(graphs.items()):
         verdict = "   equal" if diagrams[notebook] == next(iter(diagrams.values())) else "   differs"

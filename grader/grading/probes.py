@@ -73,7 +73,8 @@ _OF_CHANGE: Mapping[str, Sequence[Probe]] = {
     "value": (Probe("torch.equal({x}, before)", ["before = {x}.detach().clone()"]), *_OF_TENSOR["value"]),
     "grad": _GRAD,
     "frozen grad": _GRAD,
-    "history": (Probe("{x}.grad_fn is None"), *_FLAGS["is_leaf"], _VERSION),
+    "history": (*_FLAGS["is_leaf"], _VERSION),
+    "cut": (Probe("{x}.grad_fn is None"),),
     "identity": (Probe("{x} is before", ["before = {x}"]),),
     "storage": (Probe("{x}.data_ptr() == before", ["before = {x}.data_ptr()"]),),
     "hooks": (
@@ -188,8 +189,7 @@ def probes_of(check: CheckFunction, contract: str, case: Case, text: CaseText) -
         text: the case as code.
     """
     seen, expected = case.records
-    raised = [record.get("raised") for record in (seen, expected)]
-    if any(raised):
+    if any(record.get("raised") for record in (seen, expected)):
         yield from _of_errors(case, text)
         return
 

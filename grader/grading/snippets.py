@@ -203,7 +203,7 @@ def snippets_of(before: Result, result: Result) -> dict[str, str]:
 
 # --- what a snippet needs
 
-#: What may change another object, although it only gives a value to a name.
+#: Code that may change another object, although its statement only assigns a name.
 _CHANGES = re.compile(r"register|\w_\(")
 _ENTRY = re.compile(r"out\[('[^']*'|\"[^\"]*\")\]")
 
@@ -311,7 +311,7 @@ class _Program:
 
 
 def _comment(candidate: Candidate, seen: Any, expected: Any) -> str | None:
-    """The comment behind the line that shows the fault; None if it does not show."""
+    """The comment after the line that shows the fault; None if the fault does not show."""
     kind = candidate.probe.kind
     if isinstance(expected, Raised):
         if kind != "error" or (isinstance(seen, Raised) and seen.type == expected.type):

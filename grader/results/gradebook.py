@@ -23,7 +23,7 @@ EDITED_FILE_NAME = "gradebook.edited.csv"
 Line = Mapping[str, str]
 
 _COLUMNS = ("student", "assignment", "score", "max_score", "status", "notebook_sha256")
-_LATENESS_AND_ADJUSTMENTS = ("late", "penalty", "adjustment", "missing")  # behind the questions
+_LATENESS_AND_ADJUSTMENTS = ("late", "penalty", "adjustment", "missing")  # columns after the questions
 _SEPARATORS = re.compile("[;|]")  # separators in other countries, which would begin a new cell there
 
 

@@ -285,7 +285,7 @@ class Recorder:
             self._lives.append((name, _ref(life)))
 
     def _alive(self, collect_from: int = 1) -> dict[str, int]:
-        """How many graphs of each network are alive; from so many on, what is garbage does not count."""
+        """The number of graphs of each network that are alive; from ``collect_from`` on, without garbage."""
         alive = Counter(name for name, life in self._lives if life() is not None)
         if max(alive.values(), default=0) >= collect_from:
             _collect()
@@ -293,15 +293,20 @@ class Recorder:
         return {name: alive[name] for name in self.calls}
 
     def of_step(self, optimizer: Any, names: dict[int, str]) -> None:
-        """Note the ``.grad`` of all that is held, behind the step, for a closure computes it within."""
+        """Record the ``.grad`` of all parameters after the step: a closure computes it during the step."""
         if "steps" in self._wanted and len(self.steps) < _MOST_NOTED:
             held = [p for group in optimizer.param_groups for p in group["params"]]
             self.steps.append({names.get(_id(p), "another tensor"): snap(read_grad(p)) for p in held})
 
     def of_end(self) -> None:
-        """Record whether the call drew from torch's global generator, or seeded it."""
+        """Record whether a call drew from torch's global generator, or seeded it."""
         if self._random_state is not None:
-            self.random_numbers = not _equal(self._random_state, _random_state())
+            self.random_numbers |= not _equal(self._random_state, _random_state())
+
+    def of_reseed(self) -> None:
+        """Compare the next call with the present state, because the generators were seeded again."""
+        if self._random_state is not None:
+            self._random_state = _random_state()
 
     def recorded_events(self) -> dict[str, Any]:
         """The records that are compared with the reference after the call."""
@@ -339,7 +344,7 @@ class Scale(Recorder):
             self._outputs.append(_ref(storage))
 
     def outputs_left(self, returned: Iterable[Any]) -> int:
-        """How many outputs are alive, but for those that share storage with a tensor that was returned."""
+        """The number of outputs that are alive, except those that share storage with a returned tensor."""
         _collect()
         outputs = [storage for ref in self._outputs if (storage := ref()) is not None]
         kept = {_id(storage_of(tensor)) for tensor in returned}
@@ -372,9 +377,15 @@ def _note_call(network: Any, out: Any, begun: int) -> None:
 
 
 def note_end_of_call() -> None:
-    """Let the recorder look at what the call left, before anything is put back."""
+    """Let the recorder observe the random generator, before it is seeded again."""
     for recorder in _noticed:
         recorder.of_end()
+
+
+def note_reseed() -> None:
+    """Let the recorder compare the next call with the generator as it is now."""
+    for recorder in _noticed:
+        recorder.of_reseed()
 
 
 def _bytes_of_row(tensor: Any) -> int:

@@ -58,6 +58,7 @@ def end_call() -> None:
     kinds.note_end_of_call()
     _calls[1] += 1
     reseed(gradients.derived(_calls[0], b"%d" % _calls[1]))
+    kinds.note_reseed()
 
 
 def state(thing: Any) -> dict[str, Any]:
@@ -116,7 +117,7 @@ def mark(tensor: Any) -> Any:
 
 
 def alive(at_most: int = 0) -> int:
-    """How many marked graphs are alive. Where they are more than ``at_most``, garbage does not count."""
+    """The number of marked graphs that are alive; above ``at_most``, garbage is collected first."""
     if sum(node() is not None for node in _marks) > at_most:
         _collect()
     return sum(node() is not None for node in _marks)

@@ -102,7 +102,7 @@ class NotebookRun:
         """A worker in which the cells have run; it ends with the block.
 
         Raises:
-            NothingToObserveError: there is no such worker to be had.
+            NothingToObserveError: no worker is available.
         """
         is_loaded = False
         while not is_loaded:

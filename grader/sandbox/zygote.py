@@ -63,7 +63,7 @@ class ZygoteProcess:
     """A process that imports torch, which takes a second or two, and then waits for a zygote's settings.
 
     Raises:
-        SandboxError: this is no Linux.
+        SandboxError: this is not Linux.
     """
 
     def __init__(self) -> None:
@@ -371,7 +371,7 @@ class WorkerProcess:
 
 
 def killed_for_memory() -> int:
-    """How many processes the kernel has killed for want of memory so far; 0 if it does not say."""
+    """The number of processes that the kernel has killed for lack of memory; 0 if that is unknown."""
     try:
         counted = Path("/proc/vmstat").read_text(encoding="ascii").split()
         return int(counted[counted.index("oom_kill") + 1])

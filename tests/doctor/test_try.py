@@ -317,9 +317,7 @@ def test_a_picture_that_shows_nothing_is_told(root):
     edit(root, CHECKS, "own, points\n", "own, picture, points\n")
     edit(root, CHECKS, "import inside, torch\n", f"import graph, inside, torch\n\n{PICTURE}")
     edit(root, CHECKS, "return graph(y=student.double(x), x=x)", "return student.double(x)")
-    assert tried("drawn") == (
-        "drawn    reference has no picture: what came back is not graph(...), or of another form\n"
-    )
+    assert tried("drawn") == ("drawn    reference has no picture: its result is not that of graph(...)\n")
 
 
 def test_nobody_reads_hundreds_of_entries():

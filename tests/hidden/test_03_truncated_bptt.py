@@ -219,9 +219,9 @@ class SmallCell(nn.Module):
 
 @inside
 def with_graphs_counted(train, setup):
-    """Train, and store of how many minibatches a graph is alive at each step of opt.
+    """Train, and store the number of minibatches whose graph is alive at each step of opt.
 
-    Of each minibatch, the first state is watched: all later states and the loss keep its graph alive.
+    The first state of each minibatch is watched: all later states and the loss keep its graph alive.
     """
     counts, is_first, before = [], [True], alive()
     setup.remembered["graphs"] = counts
@@ -640,7 +640,7 @@ def test_first_minibatch_teaches_h0(train_learned_start):
 
 
 @points(1, side_effects=True)
-def test_all_else_stays(train_learned_start):
+def test_everything_else_is_unchanged(train_learned_start):
     """Only trained parameters, `.grad` and optimizer state change."""
     assert_no_side_effects(train_learned_start, ONLY_AS_ASKED)
 

@@ -304,7 +304,7 @@ def test_value_and_gradient_of_the_penalty(penalty):
 
 
 @points(1, side_effects=True)
-def test_call_touches_nothing(penalty):
+def test_arguments_are_unchanged(penalty):
     """`D`, `x` and every `.grad` are unchanged."""
     assert_no_side_effects(
         penalty, "Which of your calls fills a `.grad`, or changes a mode or the caller's `x`?"
@@ -322,7 +322,7 @@ def penalty_of_a_small_critic(student):
 
 
 @inside
-def computed_tensor(setup, kind):
+def non_leaf(setup, kind):
     """A non-leaf: alone, one of two results of an operation, or with a hook of the caller's."""
     shape = setup.shape(kind("shape"))
     a, b = (torch.randn(shape, dtype=setup.dtype).requires_grad_() for _ in range(2))
@@ -400,7 +400,7 @@ clip_grad_hook = contract(
     "clip_grad_hook",
     {
         "t": own(
-            computed_tensor,
+            non_leaf,
             shape=(*SHAPES, "0 n"),
             of=["alone", "two", "hooked"],
             words={"two": "is one of two results of an operation", "hooked": "has a hook of the caller's"},
@@ -864,7 +864,7 @@ def test_body_is_slowed_for_the_second_head_only(without_penalty):
     )
 
 
-def test_penalty_teaches(with_penalty):
+def test_penalty_gives_gradients(with_penalty):
     """The penalty contributes to the gradients."""
     assert_same_values(
         with_penalty,

@@ -45,7 +45,7 @@ def why_none(function):
 
 
 def guarded(test):
-    """Say what came back from the answer where the test cannot go on with it."""
+    """Describe the returned value if the test cannot continue with it."""
 
     @wraps(test)
     def checked(activation_grads):

@@ -10,7 +10,7 @@ afterword = "`backward(gradient=v)` adds up the gradients of the entries, each m
 
 
 def guarded(test):
-    """Say what came back from the answer where the test cannot go on with it."""
+    """Describe the returned value if the test cannot continue with it."""
 
     @wraps(test)
     def checked(weighted_backward):

@@ -10,7 +10,7 @@ afterword = "Of the three old things only the missing `detach()` has an effect t
 
 
 def guarded(test):
-    """Say what came back from the answer where the test cannot go on with it."""
+    """Describe the returned value if the test cannot continue with it."""
 
     @wraps(test)
     def checked(ContentLoss):

@@ -10,7 +10,7 @@ afterword = "A mean divides by the number of samples it was given. So each piece
 
 
 def guarded(test):
-    """Say what came back from the answer where the test cannot go on with it."""
+    """Describe the returned value if the test cannot continue with it."""
 
     @wraps(test)
     def checked(accumulate):

@@ -10,7 +10,7 @@ afterword = "An optimizer skips a parameter whose `.grad` is `None`. With a `.gr
 
 
 def guarded(test):
-    """Say what came back from the answer where the test cannot go on with it."""
+    """Describe the returned value if the test cannot continue with it."""
 
     @wraps(test)
     def checked(train_task):

@@ -10,7 +10,7 @@ afterword = "The stored mean is detached, and the mean in the output keeps its h
 
 
 def guarded(test):
-    """Say what came back from the answer where the test cannot go on with it."""
+    """Describe the returned value if the test cannot continue with it."""
 
     @wraps(test)
     def checked(Center):

@@ -10,7 +10,7 @@ afterword = "The same fakes are data for one loss and a result for the other, so
 
 
 def guarded(test):
-    """Say what came back from the answer where the test cannot go on with it."""
+    """Describe the returned value if the test cannot continue with it."""
 
     @wraps(test)
     def checked(gan_step):

@@ -10,7 +10,7 @@ afterword = "The optimizer and a tied module hold the object, so write new value
 
 
 def guarded(test):
-    """Say what came back from the answer where the test cannot go on with it."""
+    """Describe the returned value if the test cannot continue with it."""
 
     @wraps(test)
     def checked(reset_layer):

@@ -10,7 +10,7 @@ afterword = "A gradient can flow through a frozen layer: its parameters get no g
 
 
 def guarded(test):
-    """Say what came back from the answer where the test cannot go on with it."""
+    """Describe the returned value if the test cannot continue with it."""
 
     @wraps(test)
     def checked(prompt_step):

@@ -10,7 +10,7 @@ afterword = "`requires_grad` decides which parameters get a gradient, and `param
 
 
 def guarded(test):
-    """Say what came back from the answer where the test cannot go on with it."""
+    """Describe the returned value if the test cannot continue with it."""
 
     @wraps(test)
     def checked(unfreeze):

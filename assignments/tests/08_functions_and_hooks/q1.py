@@ -10,7 +10,7 @@ afterword = "Autograd can only check the tensors that you give to `save_for_back
 
 
 def guarded(test):
-    """Say what came back from the answer where the test cannot go on with it."""
+    """Describe the returned value if the test cannot continue with it."""
 
     @wraps(test)
     def checked(Square):

@@ -10,7 +10,7 @@ afterword = "`mark_dirty` does two things: it increases the version of `x`, and 
 
 
 def guarded(test):
-    """Say what came back from the answer where the test cannot go on with it."""
+    """Describe the returned value if the test cannot continue with it."""
 
     @wraps(test)
     def checked(Scale_):

@@ -71,7 +71,7 @@ class Sandbox:
             landlock: False gives the sealed sandbox even where the kernel has Landlock.
 
         Raises:
-            SandboxError: the sandbox asked for is not to be had here.
+            SandboxError: the requested sandbox is unavailable here.
         """
         if not sandbox:
             return cls("none", _limits(cpu_seconds, memory_bytes, _MOST_TASKS_SHARED), None)

@@ -68,7 +68,7 @@ def _prepare(settings: dict[str, Any], hello: dict[str, Any]) -> Any:
 
 
 def _tested_sandbox(settings: dict[str, Any], hello: dict[str, Any], preflight: Any) -> Any:
-    """The sandbox, once the preflight has attacked it; None if it is not to be had or does not hold."""
+    """The sandbox, once the preflight has attacked it; None if it is unavailable or an attack succeeded."""
     from .access import readable_paths
     from .confinement import Sandbox, SandboxError
 
