@@ -24,7 +24,7 @@ from grader.sandbox.values import Raised, Tensor
 
 _COMPARED = (dict, list, tuple, Tensor, int, float, type(None))
 FEW_DIGITS = (
-    "it is right to the digits of a float32, and not to those of float64: was something computed in float32 "
+    "it is right to float32 precision only: was something computed in float32 "
     "or rounded, or was a small number added, such as an epsilon?"
 )
 

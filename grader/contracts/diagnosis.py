@@ -21,8 +21,8 @@ _VERSIONS = re.compile(r"is at version (\d+); expected version (\d+)")
 #: Diagnoses by a fragment of the text; the first match counts. `{versions}` are an overwritten tensor's.
 _DIAGNOSES = {
     "backward through the graph a second time": (
-        "a part of this graph was already back-propagated, which freed its saved tensors. Is a state, a "
-        "statistic or a shared result still attached to an earlier step, or backward called twice?"
+        "a part of this graph was already backpropagated, which freed its saved tensors. Do two calls of "
+        "backward() or autograd.grad() pass through it, or is a state still attached to an earlier step?"
     ),
     "modified by an inplace operation": (
         "a tensor that backward needs was written to after an operation had saved it{versions}. That may "
@@ -135,8 +135,7 @@ _NO_GRAD_FN = (
     "this grad_fn is None: the tensor is a leaf, or was computed while nothing was recorded, or was detached"
 )
 _NONE = (
-    "the value that this is done to is None. Is a return missing in a function that is called, or is None "
-    "one of the values here, as of a layer without a bias?"
+    "this value is None. Is a return missing in a function that is called, or is None one of the values here?"
 )
 _NO_NAME = (
     "this name had no value when it was used. Is it spelled otherwise, or did its own cell not run through?"

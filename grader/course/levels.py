@@ -403,7 +403,7 @@ CALL = {
             "first": Level(),
             "other": Level("in a second call, with other numbers"),
             "other data": _asked("in a second call with the same parameters, and other data"),
-            "same": Level("in a second call, with the same things"),
+            "same": Level("in a second call, with the same arguments"),
             "changed": Level("in a second call, after its values have changed"),
         }
     ),

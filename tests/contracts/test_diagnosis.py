@@ -309,16 +309,16 @@ _OF_PRODUCT = "unsupported operand type(s) for *: 'float' and 'NoneType'"
     ("kind", "text", "line", "told"),
     [
         ("AttributeError", _OF_ZERO, "w.grad.zero_()", "this .grad is None: either no backward"),
-        ("AttributeError", _OF_ZERO, "make(w).zero_()", "the value that this is done to is None."),
-        ("AttributeError", _OF_ZERO, "w.grad = make(w).zero_()", "the value that this is done to is None"),
-        ("AttributeError", _OF_ZERO, "", "the value that this is done to is None."),
+        ("AttributeError", _OF_ZERO, "make(w).zero_()", "this value is None."),
+        ("AttributeError", _OF_ZERO, "w.grad = make(w).zero_()", "this value is None"),
+        ("AttributeError", _OF_ZERO, "", "this value is None."),
         ("TypeError", _OF_PRODUCT, "w -= 0.1 * w.grad", "something is None here. If it is the .grad: either"),
         ("TypeError", _OF_PRODUCT, "w -= 0.1 * torch.autograd.grad(y, w)", "that this is done to is None."),
         (
             "TypeError",
             _OF_PRODUCT,
             "return 0.1 * step(w)",
-            "the value that this is done to is None.",
+            "this value is None.",
         ),
         (
             "AttributeError",

@@ -237,7 +237,7 @@ def test_values_that_are_wrong_in_a_second_call_only_have_a_hint_about_the_first
         for cases in ([first, first], [first, second])
     )
     message, hint = told_of(judge(hinted, seen, expected)["test_it"])
-    assert message == "In a second call, with the same things: The weight is wrong."
+    assert message == "In a second call, with the same arguments: The weight is wrong."
     assert "first call" in hint
 
 
