@@ -22,7 +22,7 @@ CASES = {
             "have already been freed). Saved intermediate values of the graph are freed when you call "
             ".backward() or autograd.grad(). Specify retain_graph=True if you need to."
         ),
-        "already back-propagated",
+        "already backpropagated",
     ),
     "saved value overwritten": (
         OVERWRITTEN.format(now=1, saved=0),
