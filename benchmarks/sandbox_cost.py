@@ -104,4 +104,4 @@ def _cost(task: Task, zygote: Metered) -> Cost:
 def _idle(zygote: Metered) -> None:
     for _ in range(IDLE_WORKERS):
         with zygote.worker() as worker:
-            worker.wire.ask("survey", {"starter_code": {}}, 10.0)
+            worker.wire.ask("end", None, 10.0)  # it has entered the sandbox when it answers
