@@ -160,7 +160,7 @@ CASES = {
     ),
     "parameter replaced": (
         "cannot assign 'torch.FloatTensor' as parameter 'weight' (torch.nn.Parameter or None expected)",
-        "takes only a Parameter or None",
+        "accepts only a Parameter or None",
     ),
     "detach of an LSTM's state": ("'tuple' object has no attribute 'detach'", "a tuple (h, c)"),
     "retain_variables": (
@@ -313,7 +313,7 @@ _OF_PRODUCT = "unsupported operand type(s) for *: 'float' and 'NoneType'"
         ("AttributeError", _OF_ZERO, "w.grad = make(w).zero_()", "this value is None"),
         ("AttributeError", _OF_ZERO, "", "this value is None."),
         ("TypeError", _OF_PRODUCT, "w -= 0.1 * w.grad", "something is None here. If it is the .grad: either"),
-        ("TypeError", _OF_PRODUCT, "w -= 0.1 * torch.autograd.grad(y, w)", "that this is done to is None."),
+        ("TypeError", _OF_PRODUCT, "w -= 0.1 * torch.autograd.grad(y, w)", "this value is None."),
         (
             "TypeError",
             _OF_PRODUCT,

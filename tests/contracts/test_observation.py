@@ -72,7 +72,7 @@ OTHER = [
     (Other("str"), "x", "the result is a str of another class"),
     (Other("int"), 1, "the result is an int of another class"),
     (BOX, Other("Adam"), "the result is a Box, not an Adam"),
-    ({"b": 1}, {"a": 1}, "what came back has no entry 'a'"),
+    ({"b": 1}, {"a": 1}, "the result has no entry 'a'"),
     ({"w": 1}, {"w": TENSOR}, "in the result, w is an int, not a tensor"),
     ({"w": {"g": 1}}, {"w": {"g": TENSOR}}, "in the result, w['g'] is an int, not a tensor"),
     ({"w": {}}, {"w": {"g": TENSOR}}, "in the result, w has no entry 'g'"),
@@ -84,14 +84,14 @@ OTHER = [
     (None, TENSOR, "the result is None, not a tensor"),
     (TENSOR, None, "the result is a tensor, not None"),
     ({"w": [1, ERROR]}, {"w": [1, 1]}, "in the result, w[1] is an error (RuntimeError), not an int"),
-    ([1, 2, 3], [1], "what came back has 3 entries instead of 1"),
+    ([1, 2, 3], [1], "the result has 3 entries instead of 1"),
     ({"w": [{"g": ()}]}, {"w": [{"g": [1]}]}, "in the result, w[0]['g'] has 0 entries instead of 1"),
     ({"w": [[], TENSOR]}, {"w": [TENSOR, [], TENSOR]}, "in the result, w has 2 entries instead of 3"),
-    ([[1, []]], [[1, TENSOR, []], 2], "what came back has 1 entry instead of 2"),
+    ([[1, []]], [[1, TENSOR, []], 2], "the result has 1 entry instead of 2"),
     (
         {"w": [1, CUT_OFF]},
         {"w": [1], "kept": 1},
-        "of what came back a part was left out: there is too much to look at",
+        "a part of the result was omitted, because it is too large",
     ),
 ]
 
