@@ -454,7 +454,9 @@ def _finding_of_count(messages: Mapping[str, str], name: str, count: Any, right:
         "graphs": f"When your function calls the network, graphs of {count} earlier calls are in memory.",
         "graphs left": f"After your call, the graphs of {count} calls of the network are still in memory.",
     }
-    return Finding("wrong", sentences.get(name, f"{name}: {count}"), takes_hint=True, group=f"record {name}")
+    takes_hint = name != _RANDOM_NUMBERS  # the hint of such a check is about the caller's objects
+    sentence = sentences.get(name, f"{name}: {count}")
+    return Finding("wrong", sentence, takes_hint=takes_hint, group=f"record {name}")
 
 
 def _times(counts: Any) -> str:

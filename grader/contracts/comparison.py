@@ -116,7 +116,7 @@ def because(diagnosis: str, difference: Difference) -> str:
 
 
 def because_varying(diagnosis: str, difference: Difference) -> str:
-    """The same for a factor that differs between inputs; empty if the values don't differ by a factor."""
+    """As `because`, for a factor that differs between inputs; empty for any other difference."""
     if difference.kind != "multiple":
         return ""
     clause = f"here {difference.clause}; the factor differs between inputs"

@@ -79,7 +79,7 @@ class Contract(WorkerCode):
         return tuple(self.plan["given"])
 
     @property
-    def unusual_kinds(self) -> tuple[str, ...]:
+    def variations(self) -> tuple[str, ...]:
         """All levels except the typical ones, as ``h.layout=transposed``."""
         return tuple(f"{factor}={kind}" for factor, kinds in self.factors.items() for kind in kinds[1:])
 

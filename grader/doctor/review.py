@@ -10,7 +10,13 @@ from typing import NamedTuple
 from grader.contracts.check import Check
 from grader.course.outcomes import Outcome, Outcomes
 from grader.doctor.known_answers import Answer
-from grader.doctor.trials import PERTURBED_REFERENCE, RANDOM_REFERENCE, REFERENCE, STUB, JudgedQuestion
+from grader.doctor.trials import (
+    PERTURBED_REFERENCE,
+    RANDOM_REFERENCE,
+    REFERENCE,
+    STARTER_CODE,
+    JudgedQuestion,
+)
 from grader.grading.judge import Verdict
 from grader.grading.scoring import PartialCredit, earned, is_passed
 from grader.sandbox.evidence import UNJUDGED
@@ -33,7 +39,7 @@ class AssignmentReport:
         accepted: the number of known-correct answers.
         written: names of the known-wrong answers whose outcomes ``--accept`` changed or removed.
         todos: the lines that say TODO; their questions and answers were left out.
-        idle_kinds: by question, the variations of its contracts that detect no known-wrong answer.
+        idle_levels: by question, the levels of its contracts that no known-wrong answer needs.
     """
 
     stem: str
@@ -43,7 +49,7 @@ class AssignmentReport:
     accepted: int = 0
     written: list[str] = field(default_factory=list)
     todos: list[str] = field(default_factory=list)
-    idle_kinds: dict[str, list[str]] = field(default_factory=dict)
+    idle_levels: dict[str, list[str]] = field(default_factory=dict)
 
 
 class AnswerReport(NamedTuple):
@@ -97,15 +103,15 @@ def add_question(report: AssignmentReport, judged: JudgedQuestion) -> None:
             AnswerReport(answer.question, answer.name, messages, stopped, public, distinguished)
         )
     report.accepted += len(answers) - len(wrong)
-    if idle_kinds := [*_idle_kinds(judged)]:
-        report.idle_kinds[judged.trial.question.id] = idle_kinds
+    if idle_levels := [*_idle_levels(judged)]:
+        report.idle_levels[judged.trial.question.id] = idle_levels
 
 
-def _idle_kinds(judged: JudgedQuestion) -> Iterator[str]:
-    """The variations of contracts that no known-wrong answer needs, because it fails in other cases, too."""
+def _idle_levels(judged: JudgedQuestion) -> Iterator[str]:
+    """The levels of contracts that no known-wrong answer needs, because it fails in other cases, too."""
     for name, contract in judged.trial.rubric.contracts.items():
         needed = {kind for answer in judged.wrong for kind in judged.judged[answer.name].kinds.get(name, ())}
-        yield from (kind for kind in contract.unusual_kinds if kind not in needed)
+        yield from (level for level in contract.variations if level not in needed)
 
 
 def _distinguished(judged: JudgedQuestion, answer: Answer) -> set[str]:
@@ -182,7 +188,7 @@ def _about_reference(judged: JudgedQuestion) -> Iterator[str]:
 
 def _about_starter_code(judged: JudgedQuestion) -> list[str]:
     """A sentence if the starter code is an answer, or does not run."""
-    question, verdicts = judged.trial.question, judged.judged[STUB].verdicts
+    question, verdicts = judged.trial.question, judged.judged[STARTER_CODE].verdicts
     found = [verdicts[check.id] for check in judged.checks if check.id in verdicts]
     where = question.place or question.id
     if found and all(verdict.outcome == "passed" for verdict in found):
@@ -199,7 +205,7 @@ def _about_answer(judged: JudgedQuestion, answer: Answer) -> Iterator[str]:
     broken = {check for check, verdict in verdicts.items() if _is_broken(verdict)}
     failed = [check for check in judged.failed(answer.name) if check not in broken]
     settings = judged.trial.course.settings
-    credit = PartialCredit(settings.partial_credit, judged.judged[STUB].verdicts)
+    credit = PartialCredit(settings.partial_credit, judged.judged[STARTER_CODE].verdicts)
     most = credit.part * total(check.points for check in judged.checks)
     if not answer.is_wrong and failed:
         why = _in_file(judged, answer, _message(verdicts.get(failed[0])))
@@ -232,7 +238,9 @@ def _about_other_seeds(judged: JudgedQuestion, answer: Answer) -> Iterator[str]:
 def _about_pictures(judged: JudgedQuestion) -> Iterator[str]:
     """Complain about pictures that are the same for the reference, the starter code and all wrong ones."""
     for picture, shown in judged.judged[REFERENCE].pictures.items():
-        others = [judged.judged[name].pictures[picture] for name in (STUB, *(a.name for a in judged.wrong))]
+        others = [
+            judged.judged[name].pictures[picture] for name in (STARTER_CODE, *(a.name for a in judged.wrong))
+        ]
         where = f"{judged.trial.rubric.pictures[picture].source.where}: picture {picture}"
         if shown and all(other in {shown, ""} for other in others):
             yield (
@@ -250,7 +258,7 @@ def _about_public_check(judged: JudgedQuestion, *, starter_code_is_answer: bool)
     if question.public_check is None:
         yield f"{question.id} has no public check, so students would get no message: add one"
         return
-    if not starter_code_is_answer and not failures[STUB]:
+    if not starter_code_is_answer and not failures[STARTER_CODE]:
         yield f"{question.place or question.id}: the starter code passes its public check"
     for call, failure in failures[REFERENCE].items():
         yield f"{question.id}: the reference fails the public check {call}: {failure}"

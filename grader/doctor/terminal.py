@@ -28,8 +28,8 @@ def print_examination(console: Console, report: AssignmentReport, *, verbose: bo
     console.print(f"[bold]{escape(report.stem)}[/]{counts if report.kills else ''}", highlight=False)
     if verbose and report.wrong:
         _print_answers(console, report)
-    for question, kinds in report.idle_kinds.items() if verbose else ():
-        _print(console, f"No known-wrong answer to {question} needs these levels: {', '.join(kinds)}.\n")
+    for question, levels in report.idle_levels.items() if verbose else ():
+        _print(console, f"No known-wrong answer to {question} needs these levels: {', '.join(levels)}.\n")
     for complaint in report.complaints:
         _print(console, f"  ✗ {complaint}")
     if report.written:

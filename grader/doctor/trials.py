@@ -49,7 +49,7 @@ from grader.sandbox.plan import ObservationPlan
 from grader.sandbox.values import Raised
 
 # Names beside those of answers, which are called as functions are.
-REFERENCE, STUB, RANDOM_REFERENCE = "", "the starter code", "the reference that draws random numbers"
+REFERENCE, STARTER_CODE, RANDOM_REFERENCE = "", "the starter code", "the reference that draws random numbers"
 PERTURBED_REFERENCE = "the reference whose results are perturbed"  # a right answer that is rounded otherwise
 _PERTURBED_BY = 1_000  # not as that by which tolerances are measured
 
@@ -228,7 +228,7 @@ class QuestionTrial:
         )
         hidden = {
             name: fingerprint(
-                decisive, name == STUB, name if name in {REFERENCE, PERTURBED_REFERENCE} else cells
+                decisive, name == STARTER_CODE, name if name in {REFERENCE, PERTURBED_REFERENCE} else cells
             )
             for name, cells in self._notebooks.items()
         }
@@ -248,7 +248,7 @@ class QuestionTrial:
         reference = list(assignment.cells_for(question.id))
         return {
             REFERENCE: reference,
-            STUB: list(assignment.cells_for(question.id, as_released=True)),
+            STARTER_CODE: list(assignment.cells_for(question.id, as_released=True)),
             RANDOM_REFERENCE: [*reference, _DRAWING.format(name=question.function)],
             PERTURBED_REFERENCE: reference,
             **{answer.name: [cell.source for cell in answer.cells] for answer in self.answers},
@@ -264,7 +264,7 @@ class QuestionTrial:
         # With other starter code in the plan, the starter code is observed like an answer.
         of_starter = replace(plans[0], starter_code=dict.fromkeys(plans[0].starter_code, "pass"))
         special = {  # complaints about these are of the first seed
-            STUB: [of_starter],
+            STARTER_CODE: [of_starter],
             RANDOM_REFERENCE: plans[:1],
             PERTURBED_REFERENCE: [
                 rubric.plan(self.seeds[0], only=only, expected=True)

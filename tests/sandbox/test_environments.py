@@ -100,17 +100,17 @@ def place():
         yield folder
 
 
-def run(place, name, *options, before=(), change="pass"):
+def run(place, name, *options, before=(), driver=DRIVER, change="pass", seconds=120):
     """Grade the class into the folder `name`, with a command before the grader's, or a changed worker."""
     out = place / name
-    command = [*before, sys.executable, "-c", DRIVER, change, "grade", place / "class", "--out", out]
+    command = [*before, sys.executable, "-c", driver, change, "grade", place / "class", "--out", out]
     done = subprocess.run(
         [*map(str, command), *options],
         cwd=place / "course",
         env=ENVIRONMENT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=seconds,
         check=False,
     )
     rows, protections = [], set()
@@ -273,16 +273,6 @@ main(prog_name="grader")
 )
 def test_another_system_is_refused(place, system, options):
     """On macOS and Windows there is one sentence instead of a missing name, and it says what to do."""
-    out = place / f"{system}{len(options)}"
-    command = [sys.executable, "-c", FOREIGN, system, "grade", place / "class", "--out", out, *options]
-    done = subprocess.run(
-        list(map(str, command)),
-        cwd=place / "course",
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    must_refuse(Run(done.returncode, done.stdout + done.stderr, [], set(), out), "Linux", "container")
-    assert not list(out.glob("submissions/*/*.json"))
+    refused = run(place, f"{system}{len(options)}", *options, driver=FOREIGN, change=system, seconds=60)
+    must_refuse(refused, "Linux", "container")
+    assert not list(refused.out.glob("submissions/*/*.json"))

@@ -108,7 +108,7 @@ def folder_of(student: Student, record: Record, roster: Roster) -> str:
 def _known(student: Student, record: Record, roster: Roster) -> tuple[str | None, Person | None]:
     """The folder that the student has already, and the student on the roster; None if it is not clear.
 
-    Moodle's numbers differ between assignments: a number with another name is somebody else's. A
+    Moodle's numbers differ between assignments: a number with another name belongs to another student. A
     login keeps its folder when a name on the roster is corrected, and when another account is exchanged for
     it, unless the roster says that the folder is another student's.
     """
