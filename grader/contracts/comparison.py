@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from grader.contracts.check import describe, entries, instead
@@ -66,14 +67,15 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
         ValueError: the expected tensor is too large to be compared.
     """
     require_single_values(others or {})
-    compared = _Comparison(others or {}, place, strict, full_precision)
+    compared = _Comparison(others or {}, place, strict, full_precision, explains=False)
+    if compared.difference(seen, expected) is not None:
+        raise FailedCheckError(partial(_finding, message, replace(compared, explains=True), seen, expected))
+
+
+def _finding(message: str, compared: _Comparison, seen: Any, expected: Any) -> Finding:
+    """The finding for two values that differ, from an author's message."""
     difference = compared.difference(seen, expected)
-    if difference is not None:
-        raise FailedCheckError(_finding(message, difference))
-
-
-def _finding(message: str, difference: Difference) -> Finding:
-    """The finding for a difference, from an author's message."""
+    assert difference is not None  # the same comparison found one
     diagnosis, hint = diagnosis_and_hint(message)
     if difference.error is not None:
         place = f" ({difference.place})" if difference.place else ""
@@ -194,7 +196,7 @@ class _Comparison:
     def _is_same_number(self, seen: float, expected: float) -> bool:
         if type(expected) is int and type(seen) is int:
             return seen == expected
-        return are_close([seen], [expected], TOLERANCE["torch.float32"], rounding_of(expected))[0]
+        return all(are_close([seen], [expected], TOLERANCE["torch.float32"], rounding_of(expected)))
 
     def _of_tensors(self, seen: Any, expected: Tensor) -> Difference | None:
         if not isinstance(seen, Tensor):

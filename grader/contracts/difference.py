@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -41,16 +41,19 @@ def rounding_of(value: Any) -> float:
 
 def are_close(
     seen: Sequence[float], expected: Sequence[float], tolerance: float, rounding: float = 0.0
-) -> list[bool]:
+) -> Iterator[bool]:
     """Whether each element is as expected; below a hundredth of the largest element only noise differs.
 
     The `tolerance` is relative, the `rounding` is absolute: the larger counts.
     """
-    floor = max((abs(e) for e in expected if math.isfinite(e)), default=0.0) / 100
-    return [
-        s == e or (math.isfinite(e) and abs(s - e) <= max(tolerance * max(abs(e), floor), rounding))
-        for s, e in zip(seen, expected, strict=True)
-    ]
+    largest = max(map(abs, expected), default=0.0)
+    if not math.isfinite(largest):
+        largest = max((abs(e) for e in expected if math.isfinite(e)), default=0.0)
+    least = max(tolerance * largest / 100, rounding)
+    for s, e in zip(seen, expected, strict=True):
+        yield s == e or (
+            math.isfinite(e) and ((distance := abs(s - e)) <= least or distance <= tolerance * abs(e))
+        )
 
 
 #: The relative tolerance of float64 elements if full precision is required.
@@ -93,7 +96,7 @@ class Pair:
     @cached_property
     def right(self) -> list[bool]:
         """A mask of the elements that are right."""
-        return are_close(self.seen, self.expected, self.tolerance, self.rounding)
+        return [*are_close(self.seen, self.expected, self.tolerance, self.rounding)]
 
     @cached_property
     def wrong(self) -> list[tuple[float, float]]:
@@ -344,7 +347,7 @@ def _wrong_alike(pair: Pair, _: Others) -> str | None:
     share = _part(len(pair.wrong), pair)
     if all(s == 0 for s, _ in pair.wrong):
         return f"{share} 0, and should not be"
-    if all(are_close([-s], [e], pair.tolerance)[0] for s, e in pair.wrong):
+    if all(all(are_close([-s], [e], pair.tolerance)) for s, e in pair.wrong):
         return f"{share} of the wrong sign"
     return None
 

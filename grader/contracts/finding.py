@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from grader.sandbox.evidence import OUT_OF_TIME, Failure
@@ -90,11 +92,23 @@ class Finding:
 
 
 class FailedCheckError(AssertionError):
-    """A check's failure, with its finding."""
+    """A check's failure, with its finding.
 
-    def __init__(self, finding: Finding) -> None:
-        super().__init__("\n\n".join(filter(None, (finding.message, finding.hint))))
-        self.finding = finding
+    The finding may be given as a function, which is called when the finding is first read: a check fails in
+    many cases, one of them is explained, and to explain takes longer than to compare.
+    """
+
+    def __init__(self, finding: Finding | Callable[[], Finding]) -> None:
+        super().__init__()
+        self._finding = finding
+
+    @cached_property
+    def finding(self) -> Finding:
+        """What the check found."""
+        return self._finding if isinstance(self._finding, Finding) else self._finding()
+
+    def __str__(self) -> str:
+        return "\n\n".join(filter(None, (self.finding.message, self.finding.hint)))
 
 
 def diagnosis_and_hint(text: str) -> tuple[str, str | None]:

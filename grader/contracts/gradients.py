@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
 from grader.contracts.check import describe, raised
@@ -18,7 +19,7 @@ from grader.contracts.comparison import (
 )
 from grader.contracts.diagnosis import finding_of
 from grader.contracts.difference import Difference, difference_of, is_fully_precise, rounding_of
-from grader.contracts.finding import FailedCheckError, diagnosis_and_hint, wrong
+from grader.contracts.finding import FailedCheckError, Finding, diagnosis_and_hint, wrong
 from grader.contracts.observation import is_gradients
 from grader.sandbox.values import Raised, Tensor
 from grader.text import capital
@@ -164,11 +165,17 @@ class _Ladder:
             for name, gradient in wanted.items()
             if not self._is_right(seen.gradients.get(name), gradient)
         ]
-        if not wrong_ones:
-            return
-        self._compare_arrival(wrong_ones, seen, wanted)
-        self._compare_all(wrong_ones, seen, right, len(wanted))
-        self._compare_numbers(wrong_ones[0], seen, right)
+        if wrong_ones:
+            raise FailedCheckError(partial(self._of_wrong_ones, wrong_ones, seen, right, wanted))
+
+    def _of_wrong_ones(
+        self, names: list[str], seen: _Gradients, right: _Gradients, wanted: Mapping[str, Any]
+    ) -> Finding:
+        return (
+            self._of_arrival(names, seen, wanted)
+            or self._of_all(names, seen, right, len(wanted))
+            or self._of_numbers(names[0], seen, right)
+        )
 
     def _compare_output(self, output: Any, right: Any, wanted: Mapping[str, Any]) -> None:
         if output is None:
@@ -190,8 +197,10 @@ class _Ladder:
             self.fail("freed")
         self._fail_with_error("raised", error)
 
-    def _compare_arrival(self, names: Iterable[str], seen: _Gradients, wanted: Mapping[str, Any]) -> None:
-        """Fail for all names that have a missing or superfluous gradient for the same reason as the first."""
+    def _of_arrival(
+        self, names: Iterable[str], seen: _Gradients, wanted: Mapping[str, Any]
+    ) -> Finding | None:
+        """All names that have a missing or superfluous gradient for the same reason as the first."""
         alike: dict[tuple[str, str], list[str]] = {}
         for name in names:
             gradient, rung = seen.gradients.get(name), ""
@@ -207,31 +216,34 @@ class _Ladder:
                 text = self._explained(name, rung, (gradient, None))
                 alike.setdefault((rung, text), []).append(name)
         for (rung, text), those in alike.items():
-            sentence = self._sentence(rung, *those)
-            raise wrong(joined(sentence, text), group=f"{rung} {listed(those)}", is_none=rung == "missing")
+            sentence = joined(self._sentence(rung, *those), text)
+            return wrong(sentence, group=f"{rung} {listed(those)}", is_none=rung == "missing").finding
+        return None
 
-    def _compare_all(self, names: list[str], seen: _Gradients, right: _Gradients, number: int) -> None:
-        """Fail if all gradients are wrong by the same factor: then the backpropagated value is wrong."""
+    def _of_all(self, names: list[str], seen: _Gradients, right: _Gradients, number: int) -> Finding | None:
+        """All gradients are wrong by the same factor: then the backpropagated value is wrong."""
         numbers, expected = (_numbers([side.gradients[name] for name in names]) for side in (seen, right))
         if len(names) < max(2, number) or numbers is None or expected is None:
-            return
+            return None
         difference = difference_of(numbers, expected, {})
         if difference is not None and difference.kind in {"multiple", "length"}:
             sentence = self._of_wrong_numbers(names, seen, right)
             of_each = replace(difference, clause=f"of each, {difference.clause}")
             pair = seen.gradients[names[0]], right.gradients[names[0]]
             text = self._explained("*", difference.kind, pair)
-            raise wrong(joined(because(sentence, of_each), text), group=f"{difference.kind} of all")
+            message = joined(because(sentence, of_each), text)
+            return wrong(message, group=f"{difference.kind} of all").finding
+        return None
 
-    def _compare_numbers(self, name: str, seen: _Gradients, right: _Gradients) -> None:
-        """Fail with the problem of wrong numbers."""
+    def _of_numbers(self, name: str, seen: _Gradients, right: _Gradients) -> Finding:
+        """The problem of wrong numbers."""
         pair = gradient, expected = seen.gradients[name], right.gradients[name]
         difference = compare(gradient, expected, self._others) or Difference(
             FEW_DIGITS, "digits", says_all=True
         )
         sentence = self._of_wrong_numbers([name], seen, right)
         if difference.error is not None:
-            raise FailedCheckError(finding_of(difference.error, "raised", sentence, name))
+            return finding_of(difference.error, "raised", sentence, name)
         rung = difference.kind if difference.kind in RUNGS else _OF_NUMBERS.get(difference.kind, "wrong")
         text = self._explained(name, rung, pair)
         if rung == "shape":  # the message may show the right shape: it is that of the differentiated tensor
@@ -242,14 +254,13 @@ class _Ladder:
             message = because(sentence, difference)
         message, hint = joined(message, text), diagnosis_and_hint(text)[1]
         keeps_hint = not difference.says_all or (rung == "nan" and hint is not None)  # about this problem
-        error = wrong(
+        varying = because_varying(sentence, difference)
+        finding = wrong(
             message if keeps_hint else diagnosis_and_hint(message)[0],
             group=f"{rung} {name}",
             takes_hint=not difference.says_all,
-        )
-        if varying := because_varying(sentence, difference):
-            error.finding = replace(error.finding, varying=diagnosis_and_hint(joined(varying, text))[0])
-        raise error
+        ).finding
+        return replace(finding, varying=varying and diagnosis_and_hint(joined(varying, text))[0])
 
     def _of_wrong_numbers(self, names: Sequence[str], seen: _Gradients, right: _Gradients) -> str:
         """The sentence about wrong gradients and, if it is wrong, about the backpropagated value."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -222,6 +222,7 @@ class FailedCheck(NamedTuple):
 
     Attributes:
         error: an AssertionError, unless the check is broken.
+        varies: whether the same finding has another sentence in other failed cases.
         case: the name of the case; None if a typical case failed, or no case was observed.
         beginning: how the message begins, as in ``Where h is transposed``.
         is_example: whether this names only one of the failed cases.
@@ -230,11 +231,20 @@ class FailedCheck(NamedTuple):
     """
 
     error: BaseException
+    varies: bool = False
     case: str | None = None
     beginning: str = ""
     is_example: bool = False
     hint: str | None = None
     form: Finding | None = None
+
+
+def _varies(error: BaseException, errors: Iterable[BaseException]) -> bool:
+    """Whether a finding depends on the case, and errors of the same group have other sentences."""
+    if not isinstance(error, FailedCheckError) or not error.finding.varying:
+        return False
+    findings = (other.finding for other in errors if isinstance(other, FailedCheckError))
+    return any(f.group == error.finding.group and f.sentence != error.finding.sentence for f in findings)
 
 
 def failures_by_case(
@@ -268,12 +278,9 @@ def failure_of(check: Check, function: CheckFunction, contracted: ContractObserv
         return None
     number = case_to_report(cases, failed)
     error = failed[number]
-    if isinstance(error, FailedCheckError) and error.finding.varying:
-        findings = (one.finding for one in failed.values() if isinstance(one, FailedCheckError))
-        if {one.sentence for one in findings if one.group == error.finding.group} > {error.finding.sentence}:
-            error.finding = replace(error.finding, sentence=error.finding.varying)
     return FailedCheck(
         error,
+        _varies(error, failed.values()),
         None if any(cases[n].is_typical for n in failed) else cases[number].name,
         *named_case(cases, failed, number),
         hint_of_cause(cases, failed, number),
@@ -314,6 +321,8 @@ def _finding(check: Check, failure: FailedCheck, folder: Path) -> Finding:
     """The finding of a failed check, with its hint, and the group of similar findings."""
     error, beginning = failure.error, failure.beginning
     found = error.finding if isinstance(error, FailedCheckError) else wrong(str(error)).finding
+    if failure.varies:
+        found = replace(found, sentence=found.varying)
     group = f"{beginning} {found.group}".strip()
     if failure.case is None:
         hint = found.hint or (check.hint if found.takes_hint else None)

@@ -46,7 +46,7 @@ _ABOUT_FAILED_CELLS = (
 )
 #: A message that gives another one as its reason, as in "The value is not the sum (it is a float)."
 _REASON = re.compile(r"\((?:it|\S+) is (?P<fault>[^()]{3,200})\)\.?\Z")
-NO_SNIPPET = "The grader found no short example that shows this."
+NO_SNIPPET = "No short example with small inputs shows this."
 _SAME_GRAPH = ": the same as the reference's; what is wrong is not in this graph"
 
 

@@ -144,7 +144,7 @@ def _numbers(value: Any) -> Sequence[float] | None:
     return numbers if all(map(is_number, numbers)) else None
 
 
-def _close(numbers: Sequence[float], expected: Any) -> list[bool]:
+def _close(numbers: Sequence[float], expected: Any) -> Iterator[bool]:
     dtype = expected.dtype if isinstance(expected, Tensor) else "torch.float32"
     return are_close(numbers, _numbers(expected) or (), TOLERANCE.get(dtype, 0.0), rounding_of(expected))
 
