@@ -223,8 +223,8 @@ def _record(  # noqa: PLR0913, PLR0917 - whose result it is, and where
     collected: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """A result as a submission, dated by its submission time, but after all collected submissions."""
-    handed_in = _time(result.handed_in or result.provenance.graded_at)
-    times = [handed_in, *(_time(one["datetime"], timedelta(seconds=1)) for one in collected)]
+    submitted = _time(result.handed_in or result.provenance.graded_at)
+    times = [submitted, *(_time(one["datetime"], timedelta(seconds=1)) for one in collected)]
     time = max(times).strftime("%Y-%m-%dT%H:%M:%SZ")
     name = _MANUAL + time.replace(":", "-")
     tests = _tests(result, factor)
