@@ -303,8 +303,8 @@ FORMAT = Format(
     _write,
     help="`scores.json`: the classroom's file, with each result as an override\n"
     "without that file, `<student>/<assignment>/result.json`",
-    advice="Everything else in the file is unchanged. Classroom 50 needs whole numbers, so `export` may"
-    " multiply all points of an assignment, and says so. See [`classroom50.md`](classroom50.md).",
+    advice="See [Classroom 50](classroom50.md), which needs whole numbers: `export` may multiply all points"
+    " of an assignment, and says so",
     gradebook="the classroom's scores.json, in a clone of the repository classroom50",
-    columns="the slug of an assignment that has a different name there",
+    takes_columns=True,
 )
