@@ -9,7 +9,7 @@ from grader.integrations.export import formats
 PAGE = Path(__file__).parent / "instructors.md"
 _FORMATS = re.compile(r"^\| format \|.*\n(?:\|.*\n)+", re.MULTILINE)
 _SYSTEMS = re.compile(
-    r"(?<=^\| source \| student \| notes \|\n\|---\|---\|---\|\n)(?:\|.*\n)*?(?=\| Clones:)", re.MULTILINE
+    r"(?<=^\| source \| notes \|\n\|---\|---\|\n)(?:\|.*\n)*?(?=\| Clones \|)", re.MULTILINE
 )
 
 

@@ -37,8 +37,7 @@ def snap(tensor: Any) -> Any:
     """
 
 def note(value: Any) -> None:
-    """`note(x)`: record an argument that a function or network of the check file got, for a contract with
-    `record=["given"]`; student code cannot reach the record
+    """`note(x)`: record an argument of a function or network of the check file, with `record=["given"]`
 
     Args:
         value: a tensor is recorded as it is now.
@@ -149,8 +148,8 @@ def gradients(
     by: Literal["grad", "backward"] = "grad",
     **named: Any,
 ) -> dict[str, Any]:
-    """`gradients(loss, left=w1, right=w2)`: the gradients of named tensors for a random cotangent of `loss`
-    (or of a function that computes it), or the reason why there are none; returns errors of student code
+    """`gradients(loss, left=w1, right=w2)`: the gradients of named tensors for a random cotangent of `loss`,
+    or the reason why there are none, or an error of student code; `loss` may be a function
 
     `gradients(loss, {"the first w": w}, model=model, losses=losses)`: the same with any name; a module adds
     its parameters, a list its items

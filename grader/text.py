@@ -90,6 +90,11 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, as in "1 check" or "2 checks"; the plural must end in a plain s."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def some(texts: Iterable[str], most: int) -> list[str]:
     """The texts; where there are more than `most`, the first of them and how many more."""
     every = list(texts)

@@ -11,6 +11,7 @@ import click
 
 from grader.cli.instructor import assignment_option, jobs_option, tell_left_out
 from grader.errors import SandboxError
+from grader.text import counted
 
 if TYPE_CHECKING:
     from grader.course.course import Course
@@ -40,7 +41,7 @@ def new(stem: str, function: str | None, questions: tuple[str, ...]) -> None:
     wrote = "added to" if is_begun(root, stem) else "wrote"
     for path in write_new(root, stem, [*([function] if function else []), *questions]):
         place = path.relative_to(root) if Path.cwd() == root else path
-        click.echo(f"{wrote} {place}: {len(todos_in(path))} lines say TODO")
+        click.echo(f"{wrote} {place}: {counted(len(todos_in(path)), 'TODO')}")
     click.echo(
         f"""
 What to do next:
@@ -177,7 +178,7 @@ def doctor(  # noqa: PLR0913, PLR0917 - the options of the command
         more = f"{complaints} complaints. Fix them in order; the first often causes the others."
         click.echo("1 complaint." if complaints == 1 else more)
         sys.exit(1)
-    click.echo(f"The course is consistent ({seeds} seed{'s' if seeds > 1 else ''}).")
+    click.echo(f"The course is consistent ({counted(seeds, 'seed')}).")
 
 
 def _try_mutants(assignments: tuple[str, ...], question: str | None, jobs: int) -> None:
@@ -196,9 +197,9 @@ def _try_mutants(assignments: tuple[str, ...], question: str | None, jobs: int) 
             complaints += len(report.survivors) + len(report.complaints)
             print_mutation(console, report)
     if complaints:
-        click.echo("Kill each survivor by a check or a better input, or write down why it is equal.")
+        click.echo("For each mutant that survived, add a check or a level, or record why it is equivalent.")
         sys.exit(1)
-    click.echo("No survivor is unexplained.")
+    click.echo("Every mutant is killed or recorded as equivalent.")
 
 
 def _selected(course: Course, assignments: Sequence[str], question: str | None) -> Sequence[str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from grader.sandbox.plan import TimeLimits
+from grader.text import counted
 
 if TYPE_CHECKING:
     from grader.course.course import Course
@@ -82,8 +83,8 @@ def release(
         Course.find(), out, assignments, overwrite=overwrite, solutions=solutions, classroom50=classroom50
     )
     changes = released.changes
-    count = f"{len(released.stems)} assignment{'s' if len(released.stems) > 1 else ''}"
-    click.echo(f"{out} holds {count}: {len(changes.written)} files written, {len(changes.removed)} removed.")
+    count, written = counted(len(released.stems), "assignment"), counted(len(changes.written), "file")
+    click.echo(f"{out} holds {count}: {written} written, {len(changes.removed)} removed.")
     for stem in released.unfinished:
         click.echo(f"left out, because it is not written yet: {stem}")
     for stem in released.of_other_terms:

@@ -77,7 +77,7 @@ def hint(path: str, question: str | None, number: int) -> None:
     """Show a hint for a question; higher numbers reveal more.
 
     Example: hint 01_leaves q2 3. The first hint says what the question asks. The last ones say what the
-        public check tests.
+    public check tests.
     """
     from grader.student.display import console, print_hint
     from grader.student.hints import find_hint

@@ -113,7 +113,7 @@ def assert_same_object(case: Case, message: str = "") -> None:
 
 
 def assert_same_raised(case: Case) -> None:
-    """Fail unless the call raised the same error as the reference, or none if the reference raised none."""
+    """Fail unless the call raised the same error as the reference, or none."""
     _require(_raised(*case.sides))
 
 

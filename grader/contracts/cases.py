@@ -91,7 +91,7 @@ class DeclaredCase:
 
 @dataclass(frozen=True)
 class Rules:
-    """The parts that answers may choose freely, and the required precision; the reference decides the rest.
+    """The parts that answers may choose freely, and the required precision.
 
     Attributes:
         ignore: patterns of ``path:part`` that are up to the answer, such as ``"p:grad"`` or
@@ -124,19 +124,17 @@ class Observation:
         later_result: whether it is still unchanged after calls with other arguments.
         gradients: gradients of a loss of the result; NOT_RECORDED if none was computed.
         earlier_gradients: gradients of a loss of an earlier call's result.
-        pending: backward of losses that were computed before the call, by the name of their argument.
+        pending: backward of losses that were computed before the call, by argument.
         arrives: whether a gradient reaches the caller's leaves unchanged.
         incoming: whether backward left its incoming gradient unchanged.
         recorded: events of networks, optimizers and warnings during the call.
         memory: bytes held after the call, if the case measures memory.
         then: the return value of the contract's ``then`` function.
-        storage: the names of the arguments whose storage each tensor of the result shares, or
-            ``an earlier result``.
+        storage: the arguments whose storage each tensor of the result shares, or ``an earlier result``.
         shared: whether tensors of the result share storage with each other.
-        objects: for each tensor of the result, the name of the argument that is the same object, or empty.
-        mistakes: wrong results of common mistakes, by a name that follows "it is".
-        stopped_after: seconds after which the call was stopped; 0.0 if this case did not run, because an
-            earlier one was stopped.
+        objects: for each tensor of the result, the argument that is the same object, or empty.
+        mistakes: wrong results of common mistakes, by name.
+        stopped_after: seconds after which the call was stopped; 0.0 if an earlier case was stopped.
     """
 
     result: Any = NOT_RECORDED

@@ -106,7 +106,7 @@ def title_and_hint(function: Callable[..., Any]) -> tuple[str, str | None]:
 
 
 def raised(value: Any, error: type[BaseException], fragment: str = "") -> bool:
-    """Whether a value is an exception of this class, or of a subclass, whose text contains the fragment.
+    """Whether a value is an exception of this class whose text contains the fragment.
 
     Choose a fragment that is the same in all releases of torch.
     """

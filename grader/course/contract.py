@@ -186,7 +186,7 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
     rules: Rules = _NO_RULES,
     seconds: float = CONTRACT_SECONDS,
 ) -> Any:
-    """Declare a function's inputs; return a fixture that the checks of the contract take.
+    """Declare a function's inputs; return the fixture of its checks.
 
     Args:
         function: the student's function.

@@ -176,7 +176,7 @@ def data(*shapes: str, **options: Any) -> Kinds:
 
 
 def number(*values: float | tuple[float, float], says: str = "") -> Kinds:
-    """A number: each value is a level, the typical one first; a pair is the bounds of a random number."""
+    """A number: each value is a level, the typical one first; a pair bounds a random number."""
     return Kinds("number", {"value": values}, says=says)
 
 
@@ -225,7 +225,7 @@ def optimizer(
     state: Sequence[str] | None = None,
     says: str = "",
 ) -> Kinds:
-    """An optimizer of the named arguments' parameters; of the last, it may update only some (`holds`).
+    """An optimizer of the named arguments' parameters, or of some of the last one's (`holds`).
 
     Raises:
         CourseError: there is no such level.
@@ -280,7 +280,7 @@ def target(
     values: Sequence[str | Function] | None = None,
     says: str = "",
 ) -> Kinds:
-    """A tensor that doesn't require grad, in the shape of the result of network `of` for `like`.
+    """A tensor that doesn't require grad, in the shape of `of(like)`.
 
     Raises:
         CourseError: there is no such level of `values`.

@@ -1,9 +1,9 @@
-"""Every level of an input that contracts offer, declared once: its name, its phrase, and how it is built.
+"""All levels of the factors of a contract: each has a name, a phrase, and code that builds it.
 
-A level is one line of the table below. Its phrase follows the argument's name, as in "h is transposed". Its
-source is an expression that the worker evaluates to build it. It may use torch, nn, the names that its factor
-`takes`, and `NAMES` of ``grader/runtime/kinds.py``. Without a source, a function there builds all
-levels of the factor. Feedback shows a level by its source, or by a line for the student's notebook.
+The phrase follows the argument's name, as in "h is transposed". The source is an expression that the worker
+evaluates. It may use torch, nn, the names that its factor `takes`, and the `NAMES` of
+``grader/runtime/kinds.py``. If a level has no source, that module builds it. A snippet in feedback shows the
+level's `line`, or its source.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ class Level:
     """One level of a factor.
 
     Attributes:
-        phrase: the words behind the argument's name; empty for a level that is not mentioned.
-        source: the expression that builds it; a level without one is built by the code of its maker in
-            ``grader/runtime/kinds.py``.
-        on_request: contracts have it only if their author names it.
-        line: the code that makes it in a snippet, if it isn't its source in the line of its factor; with
-            ``{x}`` for the argument.
+        phrase: the words that follow the argument's name; empty if messages don't mention the level.
+        source: the expression that builds it; empty if ``grader/runtime/kinds.py`` builds it.
+        on_request: whether contracts have it only if their author names it.
+        line: its line in a snippet, with ``{x}`` for the argument; empty if it is the factor's line with the
+            source.
     """
 
     phrase: str = ""
@@ -37,9 +36,9 @@ class Factor:
     """A property of an argument, with its levels, the typical one first.
 
     Attributes:
-        takes: the parameters of the levels' sources.
-        shows_first: the typical level has a phrase for students, like the others.
-        line: the line of a snippet that has a level's source in place of ``{source}``.
+        takes: the names that the levels' sources may use.
+        shows_first: whether messages mention the typical level, too.
+        line: the line of a snippet, with ``{source}`` for the level's source.
     """
 
     levels: Mapping[str, Level]
@@ -51,7 +50,7 @@ class Factor:
         ignored = [name for name, level in self.levels.items() if level.source and not self.takes]
         if ignored:
             raise ValueError(
-                f"the sources of {', '.join(ignored)} need `takes`: without it nothing runs them"
+                f"the sources of {', '.join(ignored)} need `takes`: without it, they are never evaluated"
             )
 
     @property

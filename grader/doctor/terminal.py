@@ -17,14 +17,15 @@ from rich.table import Table
 from grader.doctor.mutation_testing import MutantProgress, MutationReport, Survivor
 from grader.doctor.review import AnswerReport, AssignmentReport, redundant_answers
 from grader.reports.progress import progress_bar
+from grader.text import counted
 
 _REMOVED = "- "  # before a line that an edit removes
 
 
 def print_examination(console: Console, report: AssignmentReport, *, verbose: bool) -> None:
     """Print the doctor's findings about an assignment."""
-    answers = f"{report.accepted} known-correct and {len(report.wrong)} known-wrong answers"
-    counts = f": {len(report.kills)} checks, {answers}"
+    answers = f"{report.accepted} known-correct and {counted(len(report.wrong), 'known-wrong answer')}"
+    counts = f": {counted(len(report.kills), 'check')}, {answers}"
     console.print(f"[bold]{escape(report.stem)}[/]{counts if report.kills else ''}", highlight=False)
     if verbose and report.wrong:
         _print_answers(console, report)
@@ -34,7 +35,8 @@ def print_examination(console: Console, report: AssignmentReport, *, verbose: bo
         _print(console, f"  ✗ {complaint}")
     if report.written:
         names = ", ".join(report.written)
-        _print(console, f"  recorded the outcomes of {len(report.written)} answers: {names}")
+        outcomes = "outcome" if len(report.written) == 1 else "outcomes"
+        _print(console, f"  recorded the {outcomes} of {counted(len(report.written), 'answer')}: {names}")
     if report.todos:
         more = f", and {len(report.todos) - 1} more" if len(report.todos) > 1 else ""
         _print(console, f"  ignored, because it says TODO: {report.todos[0]}{more}")
@@ -125,7 +127,7 @@ def mutant_progress(console: Console) -> Iterator[MutantProgress]:
 
         def show(stem: str, done: int, total: int) -> None:
             if not done:
-                console.print(f"{stem}: {total} mutants", markup=False, highlight=False)
+                console.print(f"{stem}: {counted(total, 'mutant')}", markup=False, highlight=False)
             bar.update(task, description=stem, completed=done, total=total)
 
         yield show
@@ -133,9 +135,11 @@ def mutant_progress(console: Console) -> Iterator[MutantProgress]:
 
 def print_mutation(console: Console, report: MutationReport) -> None:
     """Print the outcome of an assignment's mutants."""
-    counts = f"{report.mutants} mutants, {report.killed} killed, {report.equal} equal by hand"
-    implied = f" ({report.implied} more cut only a part of what one of these cuts)" if report.implied else ""
-    summary = f"{counts}, {len(report.survivors)} survive{implied}"
+    counts = f"{counted(report.mutants, 'mutant')}: {report.killed} killed, {report.equal} equivalent"
+    implied = (
+        f" (not counting {report.implied} smaller removals in the same places)" if report.implied else ""
+    )
+    summary = f"{counts}, {len(report.survivors)} survived{implied}"
     console.print(f"[bold]{escape(report.stem)}[/]: {summary}", highlight=False, soft_wrap=True)
     for line in survivor_lines(report.survivors):
         _print(console, line)

@@ -34,22 +34,22 @@ def write_class(
     plan: RunPlan,
     grader: SubmissionGrader,
     submissions: Path,
-    handed_in: Sequence[Submission],
+    submitted: Sequence[Submission],
     record: Run,
 ) -> RunSummary:
     """Write the gradebook, the report, the students' pages and the final record.
 
     Args:
         grader: has the results, of this run and earlier ones.
-        handed_in: all submissions that count, also those that this run was not about.
+        submitted: all submissions that count, also those that this run was not about.
         record: the entry of ``run.json`` for this run.
     """
     store, term = plan.store, plan.term
-    results = [grader.results[s.key] for s in handed_in if s.key in grader.results]
-    missing = _missing_rows(handed_in, term, plan.course)
+    results = [grader.results[s.key] for s in submitted if s.key in grader.results]
+    missing = _missing_rows(submitted, term, plan.course)
     changes = [*grader.changes]
     if plan.before.submissions == record.submissions:
-        changes += _withdraw(plan, grader, handed_in, missing)
+        changes += _withdraw(plan, grader, submitted, missing)
     text = gradebook(results, missing)
     written, sha256 = record.gradebook_sha256, sha256_of(text)
     if sha256 not in written:  # or the file would pass for edited if the run is killed before its record
@@ -58,7 +58,7 @@ def write_class(
     sandbox = sandbox_of(results)
     full_names = {person.student: person.name for person in term.students.roster.people}
     students = students_of(results, missing, full_names, term.stems)
-    versions = {submission.key: submission for submission in handed_in}
+    versions = {submission.key: submission for submission in submitted}
     work = same_work(results, lambda result: _cells_of(versions[result.student, result.name]))
     known, about_known = _misconceptions(plan.course, {result.assignment for result in results})
     due = {stem: term.deadlines.about(stem) for stem in plan.course.stems}
@@ -76,13 +76,13 @@ def write_class(
         fresh=len(plan.stale) - grader.replaced,
         graded_again=grader.replaced - plan.known,
         judged_again=plan.known,
-        without_notebook=_without_notebook(handed_in, submissions, store.path),
+        without_notebook=_without_notebook(submitted, submissions, store.path),
         notes=[
             *_about_others(plan, record.submissions or "", len(grader.results) - len(results)),
             *about_gradebook,
             *about_known,
             *_about_missing(results, missing),
-            *term.notes_about((s.student, s.assignment) for s in handed_in if s.assignment),
+            *term.notes_about((s.student, s.assignment) for s in submitted if s.assignment),
             *_about_broken("A check broke, and could not be judged for", grader.broken),
             *_about_broken("Feedback has no snippets, because the grader broke, for", grader.unshown),
         ],
@@ -94,13 +94,13 @@ def write_class(
 def _withdraw(
     plan: RunPlan,
     grader: SubmissionGrader,
-    handed_in: Iterable[Submission],
+    submitted: Iterable[Submission],
     missing: Iterable[MissingSubmission],
 ) -> list[Change]:
     """Log results whose notebooks have gone since the last run, and remove their pages; results stay."""
     rows = {(row.student, row.assignment) for row in missing}
     changes = []
-    for key in sorted({*(plan.before.current or ())} - {submission.key for submission in handed_in}):
+    for key in sorted({*(plan.before.current or ())} - {submission.key for submission in submitted}):
         if key in grader.results:
             changes.append(withdrawn(grader.results[key], is_missing=key in rows))
             add_change(plan.store, changes[-1])
@@ -130,13 +130,13 @@ def _misconceptions(
     return known, notes
 
 
-def _missing_rows(handed_in: Sequence[Submission], term: Term, course: Course) -> list[MissingSubmission]:
+def _missing_rows(submitted: Sequence[Submission], term: Term, course: Course) -> list[MissingSubmission]:
     """Assignments of the term that others submitted, and that are missing or excused."""
-    present = {(submission.student, submission.assignment) for submission in handed_in}
+    present = {(submission.student, submission.assignment) for submission in submitted}
     stems = sorted({stem for _, stem in present if stem and term.has(stem)})
     points = {stem: course.points(stem) for stem in stems}
     prefixes = defaultdict(set)
-    for submission in handed_in:
+    for submission in submitted:
         folder, _, notebook = submission.relative.partition("/")
         if submission.assignment and (folder, notebook) in term.prefixes:
             prefixes[submission.assignment].add(term.prefixes[folder, notebook])
@@ -153,11 +153,11 @@ def _missing_rows(handed_in: Sequence[Submission], term: Term, course: Course) -
     ]
 
 
-def _without_notebook(handed_in: Sequence[Submission], submissions: Path, results: Path) -> list[str]:
+def _without_notebook(submitted: Sequence[Submission], submissions: Path, results: Path) -> list[str]:
     """Folders of students in which nothing lies."""
     folders = (path for path in submissions.iterdir() if path.is_dir() and not path.is_symlink())
     names = {printable(path.name) for path in folders if path.resolve() != results.resolve()}
-    present = {submission.relative.partition("/")[0] for submission in handed_in}
+    present = {submission.relative.partition("/")[0] for submission in submitted}
     return sorted(name for name in names - present if not name.startswith((".", "__")))
 
 

@@ -52,11 +52,11 @@ def grade(  # noqa: PLR0913, PLR0917 - everything a run depends on
     versions = find_versions(submissions, course.functions, course.starter_code, out, roster)
     students = Students(roster, {version.submission.student for group in versions for version in group})
     term = read_term(submissions, course, students)
-    handed_in = with_known_time(
+    submitted = with_known_time(
         counting(versions, lambda one: term.deadlines.is_in_time(one.student, one.assignment, one.submitted)),
         term,
     )
-    selected = select(handed_in, course, submissions, options, students)
+    selected = select(submitted, course, submissions, options, students)
     settings = worker_settings(course, selected, options.limits, sandbox=options.sandbox)
     with store, open_executor(settings, options.jobs, options.scheduler, started) as executor:
         environment = executor.environment_fingerprint
@@ -78,4 +78,4 @@ def grade(  # noqa: PLR0913, PLR0917 - everything a run depends on
                     result = grader.grade(came)
                     reporter.count(in_error=result.status == "error")
         store.prune_expected()
-        return write_class(plan, grader, submissions, handed_in, record)
+        return write_class(plan, grader, submissions, submitted, record)

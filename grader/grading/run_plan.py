@@ -67,13 +67,13 @@ def refuse_folders(course: Course, submissions: Path, out: Path) -> None:
         GraderError: a course among the submissions, whose checks would run unconfined; or results, which hold
             the seed and expected values, among the submissions or in a release.
     """
-    handed_in, results = submissions.resolve(), out.resolve()
-    if handed_in in (course.root, *course.root.parents):
+    source, results = submissions.resolve(), out.resolve()
+    if source in (course.root, *course.root.parents):
         raise GraderError(
             f"{course.root} contains a course, but is inside {submissions}, where only students' work may"
             " be: go to the folder of your own course, and name the folder with the students' folders"
         )
-    if handed_in in (results, results / "submissions"):
+    if source in (results, results / "submissions"):
         raise GraderError(
             f"{out}: results would lie among the submissions of {submissions}: choose another --out"
         )
@@ -98,7 +98,7 @@ def with_known_time(submissions: Iterable[Submission], term: Term) -> list[Submi
 
 
 def select(
-    handed_in: Sequence[Submission], course: Course, submissions: Path, options: Options, students: Students
+    submitted: Sequence[Submission], course: Course, submissions: Path, options: Options, students: Students
 ) -> list[Submission]:
     """The submissions that the options ask for; a notebook of no known assignment may be of any of them.
 
@@ -109,7 +109,7 @@ def select(
     asked = {students.called(name) for name in options.students}
     selected = [
         submission
-        for submission in handed_in
+        for submission in submitted
         if (not asked or submission.student in asked)
         and (not options.assignments or submission.assignment is None or submission.assignment in stems)
     ]

@@ -209,7 +209,7 @@ _ENTRY = re.compile(r"out\[('[^']*'|\"[^\"]*\")\]")
 
 
 def _needed(inputs: Sequence[str], below: Sequence[str]) -> list[str]:
-    """The lines of the inputs that something below reads; of a table of functions, the one that it shows."""
+    """The lines of the inputs that the lines below need; a dict of functions keeps only the one shown."""
     statements = _statements("\n".join(inputs))
     local = {name for statement in statements for name in statement.stored}
     needed = {EARLIER} | set[str]().union(*_names(ast.parse("\n".join(below))))
@@ -229,7 +229,7 @@ def _needed(inputs: Sequence[str], below: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class _Statement:
-    """A statement of the inputs; `changes` is None where it only gives values to names."""
+    """A statement of the inputs; `changes` is None if it only assigns names."""
 
     text: str
     stored: set[str]
@@ -240,7 +240,7 @@ class _Statement:
 @lru_cache(maxsize=64)
 def _statements(text: str) -> list[_Statement]:
     lines, found = text.splitlines(), []
-    touched: dict[str, set[str]] = {}  # what a change of each name may change
+    touched: dict[str, set[str]] = {}  # the objects that a change through each name may affect
     for node in ast.parse(text).body:
         own, (stored, read) = "\n".join(lines[node.lineno - 1 : node.end_lineno]), _names(node)
         of_read = set[str]().union(*(touched.get(name, {name}) for name in read))
@@ -261,7 +261,11 @@ def _names(tree: ast.AST) -> tuple[set[str], set[str]]:
 
 
 def _with_one_entry(text: str, wanted: str) -> str | None:
-    """A statement whose tables that have a function under a name have only that one; None without any."""
+    """Remove the other entries of each dict in a statement that has a function with the wanted key.
+
+    Returns:
+        The shortened statement; None if the statement doesn't contain the key.
+    """
     if repr(wanted) not in text:
         return None
     tree = ast.parse(text)

@@ -29,18 +29,18 @@ from grader.results.model import CheckResult, Result
 from grader.results.store import ResultsStore
 
 _STUDENT = "student"
-_HANDED_IN = "handed_in"
+_SUBMITTED = "submitted"
 _EMPTY: dict[str, Any] = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}
 
 
 def set_aside(autograder: str) -> None:
     """Move the submission out of ``submission/``, and leave an empty notebook for Otter."""
     root = Path(autograder)
-    if (root / _HANDED_IN).exists():
-        raise GraderError(f"{root / _HANDED_IN} exists already: grade in a fresh container")
-    (root / _HANDED_IN).mkdir()
+    if (root / _SUBMITTED).exists():
+        raise GraderError(f"{root / _SUBMITTED} exists already: grade in a fresh container")
+    (root / _SUBMITTED).mkdir()
     for entry in list(os.scandir(root / "submission")):  # the folder itself may be a mount
-        shutil.move(entry.path, root / _HANDED_IN / entry.name)
+        shutil.move(entry.path, root / _SUBMITTED / entry.name)
     empty = json.dumps(_EMPTY)
     (root / "submission" / "submission.ipynb").write_text(empty, encoding="utf-8")
 
@@ -83,9 +83,9 @@ class SandboxedGrader(AbstractOtterPlugin):  # type: ignore[misc]
         root = notebook.parent.parent
         course = _course_in(root / "source" / "course")
         # If our script started Otter, the folder of all submitted files.
-        handed_in = root / _HANDED_IN if (root / _HANDED_IN).is_dir() else notebook
+        submitted = root / _SUBMITTED if (root / _SUBMITTED).is_dir() else notebook
         with tempfile.TemporaryDirectory() as temporary, chdir(course.root):
-            result = _graded(course, self.plugin_config["stem"], handed_in, Path(temporary))
+            result = _graded(course, self.plugin_config["stem"], submitted, Path(temporary))
         ours = GradingResults.from_ottr_json(json.dumps(_as_otter_reads(result)))
         for question in result.questions:
             ours.update_score(question.id, question.score)
@@ -103,14 +103,14 @@ def _course_in(root: Path) -> Course:
     )
 
 
-def _graded(course: Course, stem: str, handed_in: Path, temporary: Path) -> Result:
+def _graded(course: Course, stem: str, submitted: Path, temporary: Path) -> Result:
     """The result of the submission, for this assignment.
 
     Raises:
         GraderError: it was not graded in a sandbox.
     """
     submissions, out = temporary / "submissions", temporary / "results"
-    _lay_out(course, stem, handed_in, submissions / _STUDENT)
+    _lay_out(course, stem, submitted, submissions / _STUDENT)
     grade(course, submissions, out, Options(limits=course.settings.limits), lambda _: None)
     result = ResultsStore(out).find(_STUDENT, stem)
     if result.provenance.protection == "none":
@@ -118,20 +118,20 @@ def _graded(course: Course, stem: str, handed_in: Path, temporary: Path) -> Resu
     return result
 
 
-def _lay_out(course: Course, stem: str, handed_in: Path, folder: Path) -> None:
+def _lay_out(course: Course, stem: str, submitted: Path, folder: Path) -> None:
     """Copy the submitted notebooks, without links, so that at least one is the assignment's.
 
     Every submission here is for this assignment. So if no notebook is recognised as its answer, the newest
     gets its name; without any notebook an empty file gets it, which is then in error.
     """
     folder.mkdir(parents=True)
-    copies = folder / _HANDED_IN  # so that no name in it is taken beside it
-    if handed_in.is_dir():
-        for path in (Path(below, name) for below, _, names in os.walk(handed_in) for name in names):
+    copies = folder / _SUBMITTED  # so that no name in it is taken beside it
+    if submitted.is_dir():
+        for path in (Path(below, name) for below, _, names in os.walk(submitted) for name in names):
             if ".ipynb" in path.name.casefold():
-                _copy_notebook(path, copies / path.relative_to(handed_in))
+                _copy_notebook(path, copies / path.relative_to(submitted))
     else:
-        _copy_notebook(handed_in, copies / handed_in.name)
+        _copy_notebook(submitted, copies / submitted.name)
     try:
         submissions = find_submissions(folder.parent, course.functions, course.starter_code)
     except GraderError:  # there is no notebook

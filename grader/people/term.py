@@ -107,15 +107,15 @@ class Term:
         """The adjustment that excuses a student from an assignment, whether or not it was submitted."""
         return next((given for given in self.adjustments.get((student, stem), ()) if given.excused), None)
 
-    def notes_about(self, handed_in: Iterable[tuple[str, str]]) -> list[str]:
+    def notes_about(self, submitted: Iterable[tuple[str, str]]) -> list[str]:
         """Sentences for the instructor about lines that belong to no assignment, or adjust nothing.
 
         Args:
-            handed_in: students and assignments with a submission.
+            submitted: students and assignments with a submission.
         """
         notes = []
         others: dict[str, list[str]] = defaultdict(list)
-        present = {*handed_in}
+        present = {*submitted}
         for student, stem in sorted(present):
             if not self.has(stem):
                 others[stem].append(terminal_text(student))

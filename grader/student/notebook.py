@@ -24,12 +24,12 @@ from grader.text import terminal_line, terminal_text
 #: The names of a course's notebooks.
 NOTEBOOKS = "[0-9][0-9]_*.ipynb"
 _STEM = re.compile(r"\d\d_\w+")
-#: The folders that hold released notebooks: of a student's repository, of a course.
+#: The folders of released notebooks, in a student's repository and in a course.
 _RELEASED = (".handout", "assignments")
-#: Those that a released package brings along: with them a notebook works wherever it lies.
+#: The released notebooks in an installed package, so that a student's notebook works in any folder.
 _BROUGHT = Path(__file__).resolve().parents[1] / "handout"
 _LONGEST_NAME = 40
-_MOST_FOLDERS, _MOST_NOTEBOOKS = 1000, 100  # that are looked at for a notebook that was moved
+_MOST_FOLDERS, _MOST_NOTEBOOKS = 1000, 100  # limits of the search for a moved notebook
 _NEEDS_NO_QUOTES = re.compile(r"[\w./\\:-]+")
 _SAVE_AGAIN = "If it is open in Jupyter, save it there once more."
 #: Advice for recovering a student's work, by the kind of a NotebookError.
@@ -39,7 +39,7 @@ _REPAIRS = {
     " earlier versions, and `git checkout COMMIT -- {file}` takes one. Then `git add {file}`, `git commit`.",
     "empty": _SAVE_AGAIN,
     "damaged": f"{_SAVE_AGAIN} `git log {{file}}` names older ones.",
-    "unreadable": "See to it that you may read it, then run this again.",
+    "unreadable": "Give yourself permission to read it, then run this again.",
     "too large": "Clear all its outputs in Jupyter, and save it.",
 }
 
@@ -287,7 +287,7 @@ def _advice(path: Path, why: NotebookError, released: StudentNotebook | None) ->
     restart = "download the notebook again from your course."
     if released is not None:
         origin = released.document.path
-        with suppress(ValueError):  # between two drives of Windows there is no way
+        with suppress(ValueError):  # on Windows, the path may be on another drive
             origin = Path(os.path.relpath(origin))
         restart = f"begin again: move it aside, and copy {_quoted(str(origin))} to {_quoted(str(path))}."
     advice = f"{repair} Or {restart}" if repair else f"{restart[0].upper()}{restart[1:]}"
@@ -300,9 +300,9 @@ def _quoted(name: str) -> str:
 
 
 def _released_near(path: Path) -> dict[str, StudentNotebook]:
-    """The notebooks of the nearest folder of released notebooks, by stem; never the notebook itself.
+    """The released notebooks nearest to a notebook, by stem, without the notebook itself.
 
-    Where there is no such folder, they are those that the package brings along, if it does.
+    If no folder above has any, the notebooks in the installed package are used.
     """
     here = path.absolute().parent
     for folder in (*(above / name for above in (here, *here.parents) for name in _RELEASED), _BROUGHT):

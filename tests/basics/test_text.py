@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 
 from grader.results.gradebook import gradebook
 from grader.results.model import MissingSubmission
-from grader.text import markdown_text, printable, terminal_line, terminal_text, without_controls
+from grader.text import counted, markdown_text, printable, terminal_line, terminal_text, without_controls
 
 
 @pytest.mark.parametrize("turner", ["\u202a", "\u202b", "\u202d", "\u202e", "\u2066", "\u2068", "\u2069"])
@@ -76,3 +76,9 @@ def test_no_cell_of_the_gradebook_is_a_formula(name, line):
     text = gradebook([], [MissingSubmission(name, "01_leaves", {"q1": 5.0})])
     assert text.splitlines()[1].startswith(line)
     assert next(csv.DictReader(io.StringIO(text)))["student"].removeprefix("'") == name
+
+
+@pytest.mark.parametrize(("number", "shown"), [(0, "0 checks"), (1, "1 check"), (2, "2 checks")])
+def test_a_number_agrees_with_its_noun(number, shown):
+    """Only one of a thing is singular."""
+    assert counted(number, "check") == shown

@@ -283,7 +283,7 @@ def test_the_command_begins_the_first_assignment_of_a_course(tmp_path, monkeypat
     assert run.exit_code == 0
     for place in PLACES:
         assert re.search(
-            rf"wrote {re.escape(str(tmp_path / place.format('01_first')))}: \d+ lines say TODO", run.output
+            rf"wrote {re.escape(str(tmp_path / place.format('01_first')))}: \d+ TODOs", run.output
         )
     assert "def begin(x):" in texts(tmp_path, "01_first")[0]
     assert "doctor --accept --assignment 01_first" in run.output

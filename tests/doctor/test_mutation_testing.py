@@ -128,18 +128,18 @@ def test_the_command_tells_each_survivor(course, shared_zygote, monkeypatch):
     run = CliRunner().invoke(main, ["doctor", "--mutants", "--question", "q1"])
     assert run.exit_code == 1
     assert f"\n  q1\n    ✗ {AROUND}\n      + @torch.no_grad()\n" in run.output
-    assert re.match(r"01_tiny: (\d+) mutants\n01_tiny: \1 mutants, ", run.output)
-    assert run.output.endswith("or write down why it is equal.\n")
+    assert re.match(r"01_tiny: (\d+) mutants\n01_tiny: \1 mutants: ", run.output)
+    assert run.output.endswith("or record why it is equivalent.\n")
 
 
 def test_without_survivors_the_command_is_content(course, shared_zygote, monkeypatch):
-    """When every mutant is killed or written down, the exit status is 0."""
+    """If every mutant is killed or recorded as equivalent, the exit status is 0."""
     monkeypatch.chdir(course)
     add(course, CUT)
     run = CliRunner().invoke(main, ["doctor", "--mutants", "--question", "q1"])
     assert run.exit_code == 0
-    assert " 1 equal by hand, 0 survive " in run.output
-    assert run.output.endswith("\nNo survivor is unexplained.\n")
+    assert " 1 equivalent, 0 survived " in run.output
+    assert run.output.endswith("\nEvery mutant is killed or recorded as equivalent.\n")
 
 
 @pytest.mark.parametrize("options", [["--mutants", "--question", "q7"], ["--question", "q7"]])

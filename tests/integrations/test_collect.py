@@ -370,7 +370,7 @@ def test_every_system_is_in_the_help_and_in_the_documentation():
     docs = (Path(__file__).parents[2] / "docs/instructors.md").read_text(encoding="utf-8")
     for system in all_systems():
         assert system.title in said.output
-    assert f"|---|---|---|\n{table()}| Clones: " in docs, "run: python docs/formats.py"
+    assert f"| source | notes |\n|---|---|\n{table()}| Clones | " in docs, "run: python docs/formats.py"
 
 
 @pytest.mark.parametrize("system", all_systems(), ids=lambda system: system.key)

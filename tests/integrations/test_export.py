@@ -957,14 +957,14 @@ def test_nothing_is_exported_by_a_spoiled_run(desk, content):
 
 def test_a_page_that_is_missing_leaves_nothing_half_exported(desk, tmp_path):
     """No file is written before everything that is exported could be read."""
-    handed_in = tmp_path / "in"
-    (handed_in / "ada").mkdir(parents=True)
+    submissions = tmp_path / "in"
+    (submissions / "ada").mkdir(parents=True)
     lines = ["student,notebook,system,id,modified,marked,sha256,from,missing,since,seen"]
     results = [result for result in read_results(desk.results) if result.assignment]
     when = "2026-11-21T03:00:00+00:00"
     lines += [f"{r.notebook.replace('/', ',')},,,{when},,0,hw/{r.notebook},,," for r in results]
-    (handed_in / "collected.csv").write_text("\n".join(lines), encoding="utf-8")
-    (desk.results / "run.json").write_text(json.dumps({"submissions": str(handed_in)}), encoding="utf-8")
+    (submissions / "collected.csv").write_text("\n".join(lines), encoding="utf-8")
+    (desk.results / "run.json").write_text(json.dumps({"submissions": str(submissions)}), encoding="utf-8")
     last = results[-1]
     (desk.results / "feedback" / last.student / f"{last.name}.md").unlink(missing_ok=True)
     ended = desk.export("feedback")
@@ -974,8 +974,8 @@ def test_a_page_that_is_missing_leaves_nothing_half_exported(desk, tmp_path):
 
 def test_each_repository_gets_the_pages_of_what_came_from_it(desk, tmp_path):
     """Where each assignment has repositories of its own, no page of another goes there."""
-    handed_in = tmp_path / "in"
-    (handed_in / "ada").mkdir(parents=True)
+    submissions = tmp_path / "in"
+    (submissions / "ada").mkdir(parents=True)
     columns = "student,notebook,system,id,modified,marked,sha256,from,missing,since,seen"
     rows = [columns.split(",")]
     for stem, origin in (("01_tiny", "hw1-ada/01_tiny.ipynb"), ("02_more", "hw2-ada/sub/02_more.ipynb")):
@@ -985,9 +985,9 @@ def test_each_repository_gets_the_pages_of_what_came_from_it(desk, tmp_path):
             page = desk.results / "feedback" / "ada" / f"{stem}.{form}"
             page.parent.mkdir(parents=True, exist_ok=True)
             page.write_text(f"{stem} in {form}")
-    (handed_in / "collected.csv").write_text("".join(",".join(row) + "\n" for row in rows))
+    (submissions / "collected.csv").write_text("".join(",".join(row) + "\n" for row in rows))
     desk.results = store(desk.results, made("ada", "02_more"))
-    (desk.results / "run.json").write_text(json.dumps({"submissions": str(handed_in)}))
+    (desk.results / "run.json").write_text(json.dumps({"submissions": str(submissions)}))
     ended = desk.export("feedback")
     assert ended.exit_code == 0, ended.output
     assert sorted(desk.files()) == [

@@ -210,14 +210,14 @@ def odd_names(folder):
 
 
 @pytest.mark.parametrize("odd", [odd_folder, odd_pipe, odd_names])
-def test_whatever_was_handed_in_becomes_one_notebook_of_the_assignment(odd, course, tmp_path):
+def test_whatever_was_submitted_becomes_one_notebook_of_the_assignment(odd, course, tmp_path):
     """Odd submissions are laid out without an error; one notebook of them is graded as the assignment's."""
     lay_out = importlib.import_module("grader.integrations.otter_plugin")._lay_out
-    handed_in = tmp_path / "handed_in"
-    handed_in.mkdir()
-    odd(handed_in)
+    submitted = tmp_path / "submitted"
+    submitted.mkdir()
+    odd(submitted)
     folder = tmp_path / "submissions" / "student"
-    lay_out(course, "01_tiny", handed_in, folder)
+    lay_out(course, "01_tiny", submitted, folder)
     found = find_submissions(folder.parent, course.functions)
     assert [one.assignment for one in found].count("01_tiny") == 1
     entries = list(folder.rglob("*"))
@@ -236,7 +236,7 @@ class Trap:
 
 
 @pytest.mark.long
-def test_a_container_grades_whatever_was_handed_in(container, tmp_path):
+def test_a_container_grades_whatever_was_submitted(container, tmp_path):
     """Two notebooks, of which the newer counts, a log that is a trap, a course of the student's own."""
     submission, mark = container / "submission", tmp_path / "mark"
     write_notebook(submission / "old" / "01_tiny.ipynb", HALF, modified=1_600_000_000)

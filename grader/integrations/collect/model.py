@@ -150,7 +150,7 @@ class System:
         title: names it for people.
         pattern: its names, as a person reads them.
         example: such a name, and the student in it.
-        about: information for instructors, for the table in the documentation.
+        about: the end of its row in the documentation, without a full stop.
         parse: decodes a name at the top; returns None if it is not the system's.
         is_loose: other systems' names may look like its own, so it is asked last.
         check: refuses what is ambiguous in all names together.

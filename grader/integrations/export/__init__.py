@@ -166,20 +166,20 @@ class Format:
     Attributes:
         name: its name in the command.
         write: writes the files of an export; it raises GraderError if it cannot.
-        help: its output, a line for each kind of file, for ``--help`` and the documentation.
-        advice: how to use the files, for the documentation.
+        help: its output, a line for each kind of file, for ``--help``.
+        advice: how to use the files, for the documentation, without a full stop at the end.
         gradebook: the file that ``--gradebook`` names, which is filled in; empty if there is none.
         needs_gradebook: whether it writes nothing without that.
-        columns: the meaning of ``--column``; empty if it has none.
+        takes_columns: whether ``--column`` has a meaning.
     """
 
     name: str
     write: Callable[[Export], None]
     help: str
-    advice: str = ""
+    advice: str
     gradebook: str = ""
     needs_gradebook: bool = False
-    columns: str = ""
+    takes_columns: bool = False
 
 
 def plain_text(text: str) -> str:

@@ -223,8 +223,8 @@ def _record(  # noqa: PLR0913, PLR0917 - whose result it is, and where
     collected: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """A result as a submission, dated by its submission time, but after all collected submissions."""
-    handed_in = _time(result.handed_in or result.provenance.graded_at)
-    times = [handed_in, *(_time(one["datetime"], timedelta(seconds=1)) for one in collected)]
+    submitted = _time(result.handed_in or result.provenance.graded_at)
+    times = [submitted, *(_time(one["datetime"], timedelta(seconds=1)) for one in collected)]
     time = max(times).strftime("%Y-%m-%dT%H:%M:%SZ")
     name = _MANUAL + time.replace(":", "-")
     tests = _tests(result, factor)
@@ -303,8 +303,8 @@ FORMAT = Format(
     _write,
     help="`scores.json`: the classroom's file, with each result as an override\n"
     "without that file, `<student>/<assignment>/result.json`",
-    advice="Everything else in the file is unchanged. Classroom 50 needs whole numbers, so `export` may"
-    " multiply all points of an assignment, and says so. See [`classroom50.md`](classroom50.md).",
+    advice="See [Classroom 50](classroom50.md), which needs whole numbers: `export` may multiply all points"
+    " of an assignment, and says so",
     gradebook="the classroom's scores.json, in a clone of the repository classroom50",
-    columns="the slug of an assignment that has a different name there",
+    takes_columns=True,
 )

@@ -27,15 +27,9 @@ def all_formats() -> Mapping[str, Format]:
 
 
 def table() -> str:
-    """The formats as a table in Markdown, for the documentation."""
-    lines = ["| format | writes | options |", "|---|---|---|"]
-    for form in all_formats().values():
-        named = f"`--gradebook`: {form.gradebook}{'' if form.needs_gradebook else ', if you have it'}"
-        options = [named] if form.gradebook else []
-        options += [f"`--column`: {form.columns}"] if form.columns else []
-        writes = " ".join(filter(None, [f"{'; '.join(form.help.splitlines())}.", form.advice]))
-        lines.append(f"| `{form.name}` | {writes} | {'. '.join(options)} |")
-    return "\n".join(lines)
+    """The use of each format as a table in Markdown, for the documentation."""
+    rows = (f"| `{form.name}` | {form.advice} |" for form in all_formats().values())
+    return "\n".join(["| format | use |", "|---|---|", *rows])
 
 
 def columns_of(
@@ -54,8 +48,10 @@ def columns_of(
         raise GraderError(f"{form.name} needs --gradebook FILE: {form.gradebook}")
     if gradebook is not None and not form.gradebook:
         raise GraderError(f"--gradebook is for {', '.join(each.name for each in others if each.gradebook)}")
-    if columns and not form.columns:
-        raise GraderError(f"--column is for {' and '.join(each.name for each in others if each.columns)}")
+    if columns and not form.takes_columns:
+        raise GraderError(
+            f"--column is for {' and '.join(each.name for each in others if each.takes_columns)}"
+        )
     if columns and gradebook is None:
         raise GraderError(f"--column names a column of a file: add --gradebook FILE, {form.gradebook}")
     found: dict[str, str] = {}

@@ -74,4 +74,9 @@ def _xml(text: str) -> str:
     return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", plain_text(text))
 
 
-FORMAT = Format("junit", _write, help="`<assignment>.xml`: a test suite per student, a test case per check")
+FORMAT = Format(
+    "junit",
+    _write,
+    advice="For tools that read test reports",
+    help="`<assignment>.xml`: a test suite per student, a test case per check",
+)

@@ -76,10 +76,7 @@ def _of_system(source: Source, context: Context) -> Listing | None:
 
 def table() -> str:
     """The systems as the rows of a table in Markdown, for the documentation."""
-    return "".join(
-        f"| {system.title}: `{system.example[0]}` | `{system.example[1]}` | {system.about} |\n"
-        for system in all_systems()
-    )
+    return "".join(f"| {system.title} | {system.about} |\n" for system in all_systems())
 
 
 def _wrapper(source: Source, context: Context) -> Parts:

@@ -60,8 +60,7 @@ SYSTEM = System(
     title="Canvas",
     pattern="<name>[_LATE]_<user id>_<submission id>_<file>",
     example=("lovelaceada_LATE_12_345_01_leaves-1.ipynb", "lovelaceada"),
-    about="`-1` is the number of the attempt; the last counts. `LATE` marks late work, because the zip"
-    " contains only the time of the download",
+    about="The last attempt counts. The zip marks late work, and contains no times of submission",
     parse=parse,
     is_loose=True,
 )

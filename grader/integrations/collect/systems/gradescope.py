@@ -131,7 +131,6 @@ SYSTEM = System(
     title="Gradescope",
     pattern="submission_<number>/<file>, beside submission_metadata.yml",
     example=("submission_123/01_leaves.ipynb", "Ada Lovelace"),
-    about="The metadata name the student and the time. A group's notebook counts for each member. The source"
-    " is the zip, or the folder with the metadata",
+    about="The metadata name the student and the time. A group's notebook counts for each member",
     read=read,
 )

@@ -44,8 +44,7 @@ SYSTEM = System(
     title="Sakai",
     pattern="<assignment>/<family name>, <given name>(<user name>)/Submission attachment(s)/<file>",
     example=("Leaves/Lovelace, Ada(ada11)/Submission attachment(s)/01_leaves.ipynb", "Ada Lovelace"),
-    about="`timestamp.txt` has the time of submission. The source is the zip, or the assignment's folder in"
-    " it",
+    about="The source is the zip, or the assignment's folder in it, with `timestamp.txt`",
     parse=parse,
     is_wrapped=True,
     times=times,
