@@ -131,7 +131,7 @@ def _captured():
         "error_text": str,
         "explains": lambda *_: True,  # whoever raises an error in torch's words
         "make_plain": lambda _: [],
-        "_seed_python": lambda seed: random.seed(seed),  # noqa: PLW0108 - which is looked up then
+        "seed_python": lambda seed: random.seed(seed),  # noqa: PLW0108 - which is looked up then
     }
     modules = (contract, errors, encoding, gradients, graph, kinds, vocabulary, watching)
     for module in (*modules, student_namespace, torch_objects, torch_state, names):
@@ -149,7 +149,7 @@ _OF_C = types.MethodDescriptorType | types.MethodWrapperType | types.BuiltinFunc
 
 def _share_builtins():
     """What is imported from here on calls those functions of Python that a notebook can exchange."""
-    copied = b'globals()["__builtins__"] = dict(vars(builtins))'
+    copied = b"__builtins__ = builtins_copy()"
 
     def get_code(loader, name):
         source = loader.get_data(loader.path)

@@ -14,9 +14,8 @@ Decisions:
   files are C callables. The content of a module or an optimizer is read from Python's own storage
   (``torch_objects.py``), and nodes of the graph through C++ descriptors (``graph.py``), so no method of a
   student's class runs.
-* **Everything that our code calls after student code was captured before.** A module with its own copy of
-  Python's builtins (``__builtins__``) needs no second name for ``type``; other private names stand for
-  functions of torch or of a library. Few of these are needed in two modules, so each module lists its own.
+* **Everything that our code calls after student code was captured before** (``originals.py``), once for all
+  modules. Each has its own copy of Python's builtins, too, so it needs no second name for ``type``.
 * **A worker sends notices at once** (``audit.py``), because evidence of cheating must not wait in the
   cheater's process. A notice is a flag for a human and changes no score.
 * **Ways to our code without an audit event report themselves** (``reported.py``): ``globals()``, signal
@@ -27,9 +26,3 @@ Decisions:
 * **torch's compiler is not imported** (``lazy_imports.py``). It would add 2.6 s of processor time to a start,
   as much as importing torch, and 70 MB.
 """
-
-from collections.abc import Callable
-
-#: A number of its own for each object that lives, its address, as ``id`` gives it. But ``id`` raises an audit
-#: event, at each of which our own listener is called (``audit.py``).
-identity: Callable[[object], int] = object.__hash__

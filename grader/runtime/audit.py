@@ -30,13 +30,11 @@ from contextlib import suppress
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-import torch
-
-from . import identity
 from .names import cell_of
 from .opaque import sealed
+from .originals import builtins_copy, identity, is_anomaly_enabled, write_descriptor
 
-globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+__builtins__ = builtins_copy()
 
 _MOST_CELLS = 20  # noticed of each kind: a flood of one kind leaves room for the others
 #: The kind of trace of each event, in the words of ``grader/grading/flags.py``.
@@ -120,8 +118,6 @@ def _own_locals() -> Any:
 #: A view of the variables, which Python gives since 3.13; before, it gave a dict.
 LOCALS_OF_A_FUNCTION = None if (_kind_of_locals := type(_own_locals())) is dict else _kind_of_locals
 
-_write, _is_anomaly = os.write, torch.is_anomaly_enabled
-_set_attribute, _delete_attribute = ModuleType.__setattr__, ModuleType.__delattr__
 _notices: list[int] = []  # the descriptor that takes notices; none on a student's own machine
 _noticed: dict[str, set[int | None]] = {}  # cells, by what was noticed in them
 _own: set[int] = set()  # the namespaces of our modules
@@ -207,7 +203,7 @@ def notice(what: str, file: str) -> None:
     if cell not in cells and len(cells) < _MOST_CELLS:
         for descriptor in _notices:
             with suppress(OSError):  # the pipe was filled or closed, which the outside sees
-                _write(descriptor, f"{what}\t{'' if cell is None else cell}\n".encode())
+                write_descriptor(descriptor, f"{what}\t{'' if cell is None else cell}\n".encode())
         cells.add(cell)  # only now: an error on the way, of the recursion limit, must not pass for a notice
 
 
@@ -217,11 +213,11 @@ class WatchedModule(ModuleType):
 
     def __setattr__(self, name: str, value: Any) -> None:
         _report_patch(_frame_in(_running()).f_back)
-        _set_attribute(self, name, value)
+        ModuleType.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
         _report_patch(_frame_in(_running()).f_back)
-        _delete_attribute(self, name)
+        ModuleType.__delattr__(self, name)
 
 
 WatchedModule.__name__ = WatchedModule.__qualname__ = ModuleType.__name__  # for those who print a type
@@ -368,7 +364,7 @@ def _is_innocent(frame: FrameType, *, is_first: bool) -> bool:
     code, file = frame.f_code, frame.f_code.co_filename
     if is_first and code.co_name == "_call_with_frames_removed":
         return False  # its caller executes a module, or anybody a text
-    if code.co_name == "format_stack" and "packages/torch/fx/" in file and _is_anomaly():
+    if code.co_name == "format_stack" and "packages/torch/fx/" in file and is_anomaly_enabled():
         return True  # torch's C++ asks for it at every operation
     is_compared = identity(frame.f_globals) in _originals
     return any(

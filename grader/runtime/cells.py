@@ -12,7 +12,6 @@ defined before. ``raise``, ``assert``, an exit and a time limit end the cell.
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]
 import ast
 import asyncio
 import builtins
@@ -21,7 +20,6 @@ import inspect
 import linecache
 import os
 import re
-import signal
 import sys
 import time
 import types
@@ -37,13 +35,19 @@ from .audit import expect, notice
 from .errors import printable, remember_source
 from .names import POSTPONED, NameHistory, Sources, answer_status, text_of
 from .opaque import opaque, sealed
+from .originals import (
+    ITIMER_REAL,
+    SIGALRM,
+    builtins_copy,
+    empty,
+    set_default_device,
+    set_signal_handler,
+    set_timer,
+    traceback_of,
+)
 
-globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+__builtins__ = builtins_copy()
 
-_alarm, _ITIMER_REAL = signal.setitimer, signal.ITIMER_REAL
-_set_handler, _SIGALRM = _signal.signal, signal.SIGALRM
-_traceback_of = BaseException.__dict__["__traceback__"].__get__
-_empty, _set_default_device = torch.empty, torch.set_default_device
 # Bounds of the report on skipped statements: statements, names of each, characters.
 _MOST_SKIPPED, _MOST_NAMES, _LONGEST_NAME, _LONGEST_TEXT = 40, 10, 60, 100
 
@@ -159,15 +163,15 @@ class Notebook:
     def run(self, number: int, source: str, seconds: float) -> BaseException | None:
         """Run a cell; returns its exception, or None. A time limit raises CellTimeout in the cell."""
         self.skipped = []
-        _set_handler(_SIGALRM, _raise_timeout)
-        _alarm(_ITIMER_REAL, seconds)
+        set_signal_handler(SIGALRM, _raise_timeout)
+        set_timer(ITIMER_REAL, seconds)
         self.cell = f"cell {number}"
         try:
             self.execute(source, f"<{self.cell}>")
         except BaseException as error:  # SystemExit and KeyboardInterrupt end only their cell, too
             return error
         finally:
-            _alarm(_ITIMER_REAL, 0)
+            set_timer(ITIMER_REAL, 0)
             _leave_missing_device()
         return None
 
@@ -266,7 +270,7 @@ class Notebook:
 
 def _end_of_failed(error: Exception, code: types.CodeType) -> tuple[int, int]:
     """The line and column at which the code that raised ends, in the frame of a cell."""
-    trace = _traceback_of(error)
+    trace = traceback_of(error)
     while trace.tb_frame.f_code is not code:
         trace = trace.tb_next
     _, line, _, column = list(code.co_positions())[trace.tb_lasti // 2]
@@ -365,9 +369,9 @@ def _leave_missing_device() -> None:
     default = getattr(getattr(torch, "_GLOBAL_DEVICE_CONTEXT", None), "device_context", None)
     if default is not None:
         try:
-            _empty(0, device=default.device)
+            empty(0, device=default.device)
         except Exception:
-            _set_default_device(None)
+            set_default_device(None)
 
 
 @opaque

@@ -6,10 +6,6 @@ fields of ``Observation`` (explained in ``grader/contracts/cases.py``) that diff
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]
-import builtins
-import gc
-import signal
 import types
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise, starmap
@@ -17,30 +13,44 @@ from typing import Any
 
 import torch
 
-from . import gradients, identity, memory, perturbation, torch_objects, torch_state, vocabulary
+from . import gradients, memory, perturbation, torch_objects, torch_state, vocabulary
 from .encoding import Raised, Snap
 from .kinds import MAKERS, Recorder, Scale, Setup, listen, measures_memory, snapped, tensors_in
 from .opaque import opaque
+from .originals import (
+    ITIMER_PROF,
+    SIGPROF,
+    Module,
+    Optimizer,
+    builtins_copy,
+    cat,
+    collect_garbage,
+    detach,
+    freeze_garbage,
+    identity,
+    multiply,
+    numel,
+    ones,
+    randn_like,
+    requires_grad,
+    reshape,
+    set_grad_enabled,
+    set_signal_handler,
+    set_timer,
+    shape_of,
+    strides_of,
+    to_dtype,
+)
 from .side_effects import SideEffects
 from .student_namespace import CallWatch
 
-globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+__builtins__ = builtins_copy()
 
-_set_grad = torch._C._set_grad_enabled
-_cat, _mul = torch.cat, torch._C.TensorBase.mul
-_reshape, _detach, _to = torch._C.TensorBase.reshape, torch._C.TensorBase.detach, torch._C.TensorBase.to
-_stride, _shape, _numel = torch._C.TensorBase.stride, torch._C.TensorBase.size, torch._C.TensorBase.numel
-_randn_like, _ones = torch.randn_like, torch.ones
 _METHODS = {types.MethodType, types.BuiltinMethodType}
 _OTHER = {"other", "other data"}  # sequences in which an earlier result is backpropagated again
-_Module, _Optimizer = torch.nn.Module, torch.optim.Optimizer
-_type, _id, _issubclass = type, identity, issubclass
 _MAX_DEPTH = 6
 _SECONDS = 2.0  # seconds of processor time for a call, so that a busy machine costs no student points
 _SECONDS_PERTURBED = 8.0  # the same of the reference while its results are perturbed, which takes its time
-_collect, _freeze = gc.collect, gc.freeze
-_set_handler, _SIGPROF = _signal.signal, signal.SIGPROF
-_set_timer, _ITIMER_PROF = signal.setitimer, signal.ITIMER_PROF
 
 
 def observe_cases(
@@ -64,8 +74,8 @@ def observe_cases(
     leaves: list[_Leaf] = []
     if plan["counts graphs"]:
         # To count is to collect garbage: then what lives now need not be looked through again.
-        _collect()
-        _freeze()
+        collect_garbage()
+        freeze_garbage()
     sizes: dict[str, int] = {}  # of every second case, because allocators reuse memory of the same shape
     for number, unusual in enumerate(plan["cases"]):
         levels = {**plan["base"], **unusual}
@@ -109,8 +119,8 @@ def _raise_late(*_: object) -> None:
 
 def _called(function: Callable[..., Any], *args: Any) -> Any:
     """The result of a call, or the error that it raised; raises _LateError after the time limit."""
-    _set_handler(_SIGPROF, _raise_late)
-    _set_timer(_ITIMER_PROF, _SECONDS_PERTURBED if perturbation.is_in_force() else _SECONDS)
+    set_signal_handler(SIGPROF, _raise_late)
+    set_timer(ITIMER_PROF, _SECONDS_PERTURBED if perturbation.is_in_force() else _SECONDS)
     try:
         return function(*args)
     except _LateError:
@@ -118,7 +128,7 @@ def _called(function: Callable[..., Any], *args: Any) -> Any:
     except BaseException as error:  # SystemExit, too, affects only this case
         return Raised(error)
     finally:
-        _set_timer(_ITIMER_PROF, 0)
+        set_timer(ITIMER_PROF, 0)
 
 
 class _Case:
@@ -168,9 +178,9 @@ class _Case:
             earlier = self._called(function, other)
             _put_modes_back()
             self._between(sequence, setup, earlier)
-        arguments = {_id(thing) for one in (setup, other) for thing in one.values()}
+        arguments = {identity(thing) for one in (setup, other) for thing in one.values()}
         before = _contents(earlier, arguments)
-        networks = {_id(thing): name for name, thing in setup.items() if isinstance(thing, _Module)}
+        networks = {identity(thing): name for name, thing in setup.items() if isinstance(thing, Module)}
         recorder = Recorder(networks, self._plan["record"])
         self._switch()
         only_modes = self._case["call.mode"] == "only modes"
@@ -183,7 +193,7 @@ class _Case:
             perturbation.pause()
             return {"side_effects": side_effects}
         seen: dict[str, Any] = {
-            "raised": result if _type(result) is Raised else None,
+            "raised": result if type(result) is Raised else None,
             "side_effects": side_effects,
             "earlier_result": not self._plan["result"] or _contents(earlier, arguments) == before,
             "mistakes": mistakes,
@@ -205,7 +215,7 @@ class _Case:
         perturbation.pause()
         left = [*_tensors(result), *given]
         self.leaves = [_leaf(t) for t in given if torch_objects.is_leaf(t)]
-        self.remains = [(_detach(t), value) for t, value in zip(left, _values(left), strict=True)]
+        self.remains = [(detach(t), value) for t, value in zip(left, _values(left), strict=True)]
         _let_go([seen.get(name) for name in ("result", "gradients", "earlier_gradients", "then")])
         return {name: value for name, value in seen.items() if not _is_default(name, value)}
 
@@ -243,12 +253,12 @@ class _Case:
             listen(None)
             _put_modes_back()
             held = scale.amounts(memory.held_for_good())
-        raised = result if _type(result) is Raised else None
+        raised = result if type(result) is Raised else None
         seen: dict[str, Any] = {"memory": held, "raised": raised, "side_effects": side_effects}
         if raised is None and self._plan["result"]:
             seen["result"] = snapped(result)
             _let_go(seen["result"])
-        returned = [_detach(tensor) for tensor in _tensors(result)]
+        returned = [detach(tensor) for tensor in _tensors(result)]
         del result  # whose graph may hold what a network returned
         held["outputs left"] = scale.outputs_left(returned)
         return seen
@@ -263,7 +273,7 @@ class _Case:
         return gradients.gradients(output, targets, by=by)
 
     def _switch(self) -> None:
-        _set_grad(self._case["call.mode"] == "on")
+        set_grad_enabled(self._case["call.mode"] == "on")
 
     def _setup(self, made: Mapping[str, Any]) -> Setup:
         """The things of the case but for those that are made; another time others of the same sizes."""
@@ -280,7 +290,7 @@ class _Case:
         elif sequence.startswith("changed"):
             only = sequence.removeprefix("changed").strip()
             things = [thing for name, thing in setup.items() if only in {"", name}]
-            for tensor in {_id(t): t for thing in things for t in tensors_in(thing)}.values():
+            for tensor in {identity(t): t for thing in things for t in tensors_in(thing)}.values():
                 if tensor.is_floating_point() and not _has_shared_entries(tensor):
                     tensor.data.mul_(_factors(tensor))
 
@@ -294,26 +304,26 @@ class _Case:
             factor = f"{name}.pending"
             if not any(case.get(factor) == "loss" for case in (self._plan["base"], *self._plan["cases"])):
                 continue
-            parts = [t for t in tensors_in(thing) if t.is_floating_point() and _numel(t)]
+            parts = [t for t in tensors_in(thing) if t.is_floating_point() and numel(t)]
             if not parts:  # it is empty
                 continue
-            slopes = {f"a factor of {name}": _randn_like(t).requires_grad_() for t in parts[:1]}
-            slopes |= {f"factor {n}": _randn_like(t).requires_grad_() for n, t in enumerate(parts[1:])}
-            loss = _cat([_reshape(_mul(t, s), (-1,)) for t, s in zip(parts, slopes.values(), strict=True)])
+            slopes = {f"a factor of {name}": randn_like(t).requires_grad_() for t in parts[:1]}
+            slopes |= {f"factor {n}": randn_like(t).requires_grad_() for n, t in enumerate(parts[1:])}
+            loss = cat([reshape(multiply(t, s), (-1,)) for t, s in zip(parts, slopes.values(), strict=True)])
             start = {name: setup.starts[name]} if name in setup.starts else {}
             losses[name] = loss, {**slopes, **start}
         return losses
 
     def _of_result(self, result: Any, setup: Setup, places: list[tuple[_Place, str]]) -> dict[str, Any]:
         tensors = [*_tensors(result)]
-        objects = {_id(thing): name for name, thing in setup.items()}
+        objects = {identity(thing): name for name, thing in setup.items()}
         own = [torch_objects.place_of(t) for t in tensors]
         seen: dict[str, Any] = {
             "result": snapped(result),
             "storage": [
                 next((name for other, name in places if _overlap(place, other)), "") for place in own
             ],
-            "objects": [objects.get(_id(t), "") for t in tensors],
+            "objects": [objects.get(identity(t), "") for t in tensors],
             "incoming": True,
             "shared": any(starmap(_overlap, pairwise(sorted(own)))) or any(map(_has_shared_entries, tensors)),
         }
@@ -332,10 +342,10 @@ class _Case:
 
 def _let_go(seen: Any) -> None:
     """Free the result and its graph: snaps hold a detached tensor on the same storage instead."""
-    if _type(seen) is Snap:
-        seen.tensor = _detach(seen.tensor)
-    elif _type(seen) in {list, tuple, dict}:
-        for part in seen.values() if _type(seen) is dict else seen:
+    if type(seen) is Snap:
+        seen.tensor = detach(seen.tensor)
+    elif type(seen) in {list, tuple, dict}:
+        for part in seen.values() if type(seen) is dict else seen:
             _let_go(part)
 
 
@@ -358,7 +368,7 @@ def _is_default(name: str, value: Any) -> bool:
 def _put_modes_back() -> None:
     """Restore global modes, so that those left by a student's function affect no other case."""
     if perturbation.is_in_force():  # perturbation is such a mode itself, and then only the reference runs
-        _set_grad(True)
+        set_grad_enabled(True)
     else:
         torch_state.restore_modes()
 
@@ -372,10 +382,10 @@ def _one_tensor(result: Any, tensors: list[Any]) -> Any:
     """The tensor to backpropagate from: a single one, or all connected ones as a float64 vector."""
     if torch_objects.is_tensor(result) or not tensors:
         return result
-    learning = [t for t in tensors if torch_objects.requires_grad(t)]
-    return (
-        _cat([_reshape(_to(t, torch.float64), (-1,)) for t in learning]) if learning else _detach(tensors[0])
-    )
+    learning = [t for t in tensors if requires_grad(t)]
+    if not learning:
+        return detach(tensors[0])
+    return cat([reshape(to_dtype(t, torch.float64), (-1,)) for t in learning])
 
 
 def _tensors(value: Any, depth: int = 0) -> Iterator[Any]:
@@ -390,14 +400,14 @@ def _tensors(value: Any, depth: int = 0) -> Iterator[Any]:
 
 def _collection(value: Any) -> Any:
     """The type list, tuple or dict of a value, or None; a NamedTuple is a tuple."""
-    kind = _type(value)
-    return tuple if _issubclass(kind, tuple) else kind if kind is list or kind is dict else None
+    kind = type(value)
+    return tuple if issubclass(kind, tuple) else kind if kind is list or kind is dict else None
 
 
 def _has_shared_entries(tensor: Any) -> bool:
     """Whether two entries of a tensor share memory."""
-    pairs = zip(_stride(tensor), _shape(tensor), strict=True)
-    return _numel(tensor) > 0 and any(stride == 0 and size > 1 for stride, size in pairs)
+    pairs = zip(strides_of(tensor), shape_of(tensor), strict=True)
+    return numel(tensor) > 0 and any(stride == 0 and size > 1 for stride, size in pairs)
 
 
 def _overlap(one: _Place, other: _Place) -> bool:
@@ -407,37 +417,37 @@ def _overlap(one: _Place, other: _Place) -> bool:
 
 def _factors(tensor: Any) -> Any:
     """0.75 for every second entry except the first and the last, which may represent all entries."""
-    factors = _ones(_numel(tensor), dtype=tensor.dtype)
+    factors = ones(numel(tensor), dtype=tensor.dtype)
     (factors if len(factors) < 3 else factors[1:-1:2]).fill_(0.75)
     return factors.view(tensor.shape)
 
 
 def _hidden(thing: Any) -> Any:
     """A method, or methods in a list, without access to their object; our functions are opaque already."""
-    if _type(thing) in _METHODS:
+    if type(thing) in _METHODS:
         return opaque(thing)
-    has_functions = _type(thing) in {list, tuple} and any(_hidden(part) is not part for part in thing)
-    return _type(thing)(map(_hidden, thing)) if has_functions else thing
+    has_functions = type(thing) in {list, tuple} and any(_hidden(part) is not part for part in thing)
+    return type(thing)(map(_hidden, thing)) if has_functions else thing
 
 
 def _is_trained(thing: Any) -> bool:
     """Whether an object exists for a whole training: a network, an optimizer, a list of parameters."""
     if isinstance(thing, list | tuple):
         return bool(thing) and all(torch_objects.is_tensor(t) and _learns(t) for t in thing)
-    return isinstance(thing, _Module | _Optimizer)
+    return isinstance(thing, Module | Optimizer)
 
 
 def _learns(tensor: Any) -> bool:
-    return torch_objects.is_leaf(tensor) and torch_objects.requires_grad(tensor)
+    return torch_objects.is_leaf(tensor) and requires_grad(tensor)
 
 
 def _leaf(tensor: Any) -> _Leaf:
-    return tensor, torch_objects.requires_grad(tensor), _id(torch_objects.read_grad(tensor))
+    return tensor, requires_grad(tensor), identity(torch_objects.read_grad(tensor))
 
 
 def _arrives(tensors: list[Any]) -> bool:
     """Whether the gradient of each trained leaf reaches its .grad unchanged; a hook may change it."""
-    return gradients.reach(list({_id(t): t for t in tensors if _learns(t)}.values()))
+    return gradients.reach(list({identity(t): t for t in tensors if _learns(t)}.values()))
 
 
 def _values(tensors: list[Any]) -> list[Any]:
@@ -447,7 +457,7 @@ def _values(tensors: list[Any]) -> list[Any]:
 
 def _contents(value: Any, arguments: set[int], depth: int = 0) -> Any:
     """The present contents of a result, as far as they can be read, without the arguments."""
-    if _id(value) in arguments:
+    if identity(value) in arguments:
         return None
     if torch_objects.is_tensor(value):
         return torch_objects.elements_of(value)
@@ -459,4 +469,4 @@ def _contents(value: Any, arguments: set[int], depth: int = 0) -> Any:
 
 def _exact(value: Any) -> Any:
     """A number or a text; None for anything whose class may be the student's."""
-    return value if _type(value) in {int, float, str} else None
+    return value if type(value) in {int, float, str} else None

@@ -9,16 +9,13 @@ most requests compute. Deep or long values are cut off here, so that no honest a
 
 from __future__ import annotations
 
-import builtins
 from typing import Any
 
-import numpy as np
-
-from . import identity
 from .errors import MAX_TEXT, class_name, describe_error, printable
-from .torch_objects import Fields, fields_of, is_tensor, memory_key, numel, read_grad, storage_of
+from .originals import builtins_copy, identity, numel, numpy_bool, numpy_float64
+from .torch_objects import Fields, fields_of, is_tensor, memory_key, read_grad, storage_of
 
-globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+__builtins__ = builtins_copy()
 
 MAX_ALL_ELEMENTS = 100_000  # of one answer
 MAX_DEPTH = 10
@@ -28,7 +25,6 @@ MAX_ALL_TEXT = 100_000  # of one answer
 CUT_OFF = "value nested too deeply or too long"  # stands for what is left out
 
 _FULL = ["other", CUT_OFF]  # the last entry of an answer that is too long
-_float64, _bool_ = np.float64, np.bool_
 
 
 class Raised:
@@ -153,9 +149,9 @@ def _scalar(value: Any, kind: type) -> list[Any] | None:
         return ["int", value] if -(1 << 63) <= value < 1 << 63 else ["other", "int of more than 64 bits"]
     if kind is float:
         return ["float", value]
-    if kind is _float64:  # a float to Python too
+    if kind is numpy_float64:  # a float to Python too
         return ["float", float.__float__(value)]
-    if kind is _bool_:
+    if kind is numpy_bool:
         return ["bool", bool(value)]
     return None
 

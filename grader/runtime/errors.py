@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import builtins
 from types import FrameType, TracebackType
 from typing import Any
 
-globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+from .originals import (
+    builtins_copy,
+    class_dict_of,
+    error_args_of,
+    mro_of,
+    raw_class_name,
+    syntax_error_file,
+    syntax_error_line,
+    traceback_of,
+)
+
+__builtins__ = builtins_copy()
 
 MAX_TEXT = 2_000
 MAX_LINE = 200  # characters of a line that is quoted
 
-_class_name, _class_mro, _class_dict = (
-    type.__dict__[name].__get__ for name in ("__name__", "__mro__", "__dict__")
-)
-_error_args, _error_trace = (BaseException.__dict__[name].__get__ for name in ("args", "__traceback__"))
-_exact_str = str.__str__
 _SYNTAX_ERRORS = (SyntaxError, IndentationError, TabError)
-_syntax_file, _syntax_line = (SyntaxError.__dict__[name].__get__ for name in ("filename", "lineno"))
 
 
 def describe_error(error: BaseException) -> dict[str, Any]:
@@ -26,7 +30,7 @@ def describe_error(error: BaseException) -> dict[str, Any]:
     If it came through code of the check file, its last line there is reported too, for the author.
     """
     file, number, function = _location(error)
-    types = [class_name(kind) for kind in _class_mro(type(error)) if kind is not object]
+    types = [class_name(kind) for kind in mro_of(type(error)) if kind is not object]
     inside = innermost(error, "<inside>")
     return ({"inside": inside.tb_lineno or 0} if inside else {}) | {
         "types": types[:50],
@@ -59,7 +63,7 @@ def _location(error: BaseException) -> tuple[str, int, str]:
         code = trace.tb_frame.f_code
         return code.co_filename, trace.tb_lineno, function_of(trace.tb_frame)
     if type(error) in _SYNTAX_ERRORS:
-        file, number = _syntax_file(error), _syntax_line(error)
+        file, number = syntax_error_file(error), syntax_error_line(error)
         if type(file) is str and type(number) is int and file.startswith("<cell "):
             return file, number, ""
     return "", 0, ""
@@ -75,7 +79,7 @@ def function_of(frame: FrameType | None) -> str:
 
 def innermost(error: BaseException, beginning: str = "<cell ") -> TracebackType | None:
     """The last entry of a traceback that lies in the notebook, or in files that begin otherwise."""
-    last, trace = None, _error_trace(error)
+    last, trace = None, traceback_of(error)
     while trace is not None:
         if trace.tb_frame.f_code.co_filename.startswith(beginning):
             last = trace
@@ -85,18 +89,18 @@ def innermost(error: BaseException, beginning: str = "<cell ") -> TracebackType 
 
 def error_text(error: BaseException) -> str:
     """``str(error)``, bounded; where the class is the student's, only the text it was given."""
-    if _class_dict(type(error)).get("__module__") == "__main__":
-        texts = [argument[:MAX_TEXT] for argument in _error_args(error)[:10] if type(argument) is str]
+    if class_dict_of(type(error)).get("__module__") == "__main__":
+        texts = [argument[:MAX_TEXT] for argument in error_args_of(error)[:10] if type(argument) is str]
         return printable(", ".join(texts)[:MAX_TEXT])
     try:
-        return printable(_exact_str(str(error))[:MAX_TEXT])
+        return printable(str.__str__(str(error))[:MAX_TEXT])
     except BaseException:
         return ""
 
 
 def class_name(kind: type) -> str:
     """A class's own name, read past any metaclass of the student's."""
-    return printable(_class_name(kind)[:100])
+    return printable(raw_class_name(kind)[:100])
 
 
 def printable(text: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
-import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,22 +11,31 @@ from . import errors, torch_objects
 from .encoding import Raised, snap
 from .graph import behind, explains, leaf_of
 from .named_tensors import Given
+from .originals import (
+    builtins_copy,
+    dtype_of,
+    equal,
+    multiply,
+    numel,
+    ones_like,
+    randn,
+    requires_grad,
+    run_backward,
+    set_grad,
+    sha256,
+    shape_of,
+)
 
-globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+__builtins__ = builtins_copy()
 
-_shape, _dtype = (torch._C.TensorBase.__dict__[name].__get__ for name in ("shape", "dtype"))
-_set_grad = torch._C.TensorBase.__dict__["grad"].__set__
-_run_backward = torch.autograd.Variable._execution_engine.run_backward
-_generator, _randn, _mul = torch.Generator(), torch.randn, torch._C.TensorBase.mul
-_sha256 = hashlib.sha256
+_generator = torch.Generator()
 _drawn = [0, 0]  # the seed of this request, and how many cotangents were drawn in it
 _overwritten = [False]  # whether a gradient that went back in `gradients` was written to on its way
-_equal, _ones_like = torch.equal, torch.ones_like
 #: Cotangents by kind, from random numbers; they are large, so that clipped gradients differ.
 _COTANGENTS: dict[str, Callable[[Any], Any]] = {
-    "typical": lambda numbers: _mul(numbers, 1e3),
-    "huge": lambda numbers: _mul(numbers, 1e30),
-    "of a mean": lambda numbers: _ones_like(numbers) / max(1, torch_objects.numel(numbers)),
+    "typical": lambda numbers: multiply(numbers, 1e3),
+    "huge": lambda numbers: multiply(numbers, 1e30),
+    "of a mean": lambda numbers: ones_like(numbers) / max(1, numel(numbers)),
 }
 _kind = ["typical"]
 
@@ -52,7 +59,7 @@ def begin_case(number: int, arriving: str) -> None:
 
 def derived(seed: int, use: bytes) -> int:
     """A seed for one use; it reveals neither the original seed nor the seeds for other uses."""
-    return int.from_bytes(_sha256(b"%d %b" % (seed, use)).digest()[:8])
+    return int.from_bytes(sha256(b"%d %b" % (seed, use)).digest()[:8])
 
 
 def vjp(output: Any, *inputs: Any) -> list[Any]:
@@ -80,7 +87,7 @@ def gradients(
     except Exception as error:
         return {"output": Raised(error), "gradients": {}, "frozen": []}
     leaves = dict(Given({**(others or {}), **named}).tensors)
-    frozen = [name for name, leaf in leaves.items() if not torch_objects.requires_grad(leaf)]
+    frozen = [name for name, leaf in leaves.items() if not requires_grad(leaf)]
     arrived = _back(output, leaves, set(frozen), by)
     return {"output": snap(output), "gradients": arrived, "frozen": frozen}
 
@@ -88,18 +95,18 @@ def gradients(
 def _back(output: Any, leaves: dict[str, Any], frozen: set[str], by: str) -> Any:
     """The gradients by name, or the error that was raised."""
     none = dict.fromkeys(leaves)
-    if not torch_objects.is_tensor(output) or not torch_objects.requires_grad(output):
+    if not torch_objects.is_tensor(output) or not requires_grad(output):
         return none
     asked = {name: leaf for name, leaf in leaves.items() if name not in frozen}
     cotangent = _COTANGENTS[_kind[0]](_cotangent(output))
-    handed = _mul(cotangent, 1)
+    handed = multiply(cotangent, 1)
     ways = {"grad": _asked, "backward": _filled}
     try:
         arrived = ways[by](output, tuple(asked.values()), handed) if asked else ()
     except Exception as error:
         text = errors.error_text(error)
         return Raised(error if explains(output, text) else UnconfirmedError(text))
-    _overwritten[0] = _overwritten[0] or not _equal(cotangent, handed)
+    _overwritten[0] = _overwritten[0] or not equal(cotangent, handed)
     return {**none, **dict(zip(asked, arrived, strict=True))}
 
 
@@ -111,7 +118,7 @@ def was_overwritten() -> bool:
 
 def _asked(output: Any, inputs: tuple[Any, ...], cotangent: Any) -> Any:
     """As torch.autograd.grad does; the graph is kept."""
-    return _run_backward((output,), (cotangent,), True, False, inputs, True, accumulate_grad=False)
+    return run_backward((output,), (cotangent,), True, False, inputs, True, accumulate_grad=False)
 
 
 def _filled(output: Any, inputs: tuple[Any, ...], cotangent: Any) -> list[Any]:
@@ -121,29 +128,29 @@ def _filled(output: Any, inputs: tuple[Any, ...], cotangent: Any) -> list[Any]:
     before = [(leaf, torch_objects.read_grad(leaf)) for leaf in leaves]
     try:
         for leaf in leaves:
-            _set_grad(leaf, None)
-        _run_backward((output,), (cotangent,), True, False, (), True, accumulate_grad=True)
+            set_grad(leaf, None)
+        run_backward((output,), (cotangent,), True, False, (), True, accumulate_grad=True)
         return [torch_objects.read_grad(leaf) for leaf in inputs]
     finally:
         for leaf, gradient in before:
-            _set_grad(leaf, gradient)
+            set_grad(leaf, gradient)
 
 
 def reach(leaves: list[Any]) -> bool:
     """Whether random numbers that are sent to leaves arrive in their ``.grad``, which is overwritten."""
     for leaf in leaves:
-        _set_grad(leaf, None)
+        set_grad(leaf, None)
     sent = [_cotangent(leaf) for leaf in leaves]
-    handed = tuple(_mul(gradient, 1) for gradient in sent)
+    handed = tuple(multiply(gradient, 1) for gradient in sent)
     try:
-        _run_backward(tuple(leaves), handed, True, False, (), True, accumulate_grad=True)
+        run_backward(tuple(leaves), handed, True, False, (), True, accumulate_grad=True)
     except Exception:
         return False
     arrived = [torch_objects.read_grad(leaf) for leaf in leaves]
-    return all(here is not None and _equal(here, gone) for here, gone in zip(arrived, sent, strict=True))
+    return all(here is not None and equal(here, gone) for here, gone in zip(arrived, sent, strict=True))
 
 
 def _cotangent(output: Any) -> Any:
     """Random numbers in the shape of an output, by the seed and how many were drawn before."""
     _generator.manual_seed(derived(_drawn[0], b"%d" % _drawn[1]))
-    return _randn(_shape(output), dtype=_dtype(output), generator=_generator)
+    return randn(shape_of(output), dtype=dtype_of(output), generator=_generator)

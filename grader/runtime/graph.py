@@ -24,25 +24,36 @@ no named tensor's memory is left out.
 
 from __future__ import annotations
 
-import builtins
 import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-import torch
-
-from . import errors, identity
+from . import errors
 from .named_tensors import Given
+from .originals import (
+    AccumulateGrad,
+    PythonNode,
+    builtins_copy,
+    class_dict_of,
+    identity,
+    is_inference,
+    next_of_python_node,
+    output_number,
+    raw_saved_by_python_node,
+    requires_grad,
+    retains_grad,
+    saved_by_python_node,
+    saved_data_of,
+    shape_of,
+    strides_of,
+    unpack_hook_of,
+    variable_of,
+    version_of,
+)
 from .torch_objects import is_leaf, is_tensor, made_by, memory_key, read_grad, storage_of
 
-globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
-
-_PythonNode = torch._C._FunctionBase
-_next_of_python = _PythonNode.__dict__["next_functions"].__get__
-_probing = torch.ones(1, requires_grad=True)
-_AccumulateGrad = type(made_by(_probing * _probing).next_functions[0][0])
-_variable = _AccumulateGrad.__dict__["variable"].__get__
+__builtins__ = builtins_copy()
 
 
 class Walk:
@@ -93,7 +104,7 @@ def behind(tensor: Any) -> list[Any]:
 
 def leaf_of(node: Any) -> Any:
     """The leaf into whose ``.grad`` a node adds; None for an operation."""
-    return _variable(node) if type(node) is _AccumulateGrad else None
+    return variable_of(node) if type(node) is AccumulateGrad else None
 
 
 _readers: dict[int, Any] = {}  # by the id of a class of torch's own, which is never freed
@@ -103,21 +114,14 @@ def _next(node: Any) -> Any:
     kind = type(node)
     read = _readers.get(identity(kind))
     if read is None:
-        if issubclass(kind, _PythonNode):
-            return _next_of_python(node)
+        if issubclass(kind, PythonNode):
+            return next_of_python_node(node)
         read = _readers[identity(kind)] = getter(kind, "next_functions")
     return read(node)
 
 
 # The states of the tensors that a node saved for its backward. No hook is run.
 
-_base = torch._C.TensorBase
-_version, _is_inference, _stride = _base.__dict__["_version"].__get__, _base.is_inference, _base.stride
-_raw_of_python = _PythonNode.__dict__["_raw_saved_tensors"].__get__
-_saved_by_python = _PythonNode.__dict__["saved_tensors"].__get__
-_hook_of = torch._C._autograd.SavedTensor.__dict__["unpack_hook"].fget
-_data_of = torch._C._autograd.SavedTensor.__dict__["data"].fget
-_class_dict = type.__dict__["__dict__"].__get__
 _search = re.compile(r"at version (\d+); expected version (\d+)").search
 _OVERWRITTEN = "needed for gradient computation"
 _FREED, _DETACHED = "backward through the graph a second time", "detached in-place"
@@ -130,9 +134,9 @@ State = tuple[str, str, int | None, int | None, Any]
 def states(node: Any) -> list[State]:
     """The saved tensors of a node, each with its state."""
     kind = type(node)
-    if issubclass(kind, _PythonNode):
-        return _state("saved", node, _raw_of_python, _saved_by_python)
-    names = [name.removeprefix(_RAW) for name in _class_dict(kind) if name.startswith(_RAW)]
+    if issubclass(kind, PythonNode):
+        return _state("saved", node, raw_saved_by_python_node, saved_by_python_node)
+    names = [name.removeprefix(_RAW) for name in class_dict_of(kind) if name.startswith(_RAW)]
     readers = ((name, getter(kind, _RAW + name), getter(kind, _SAVED + name)) for name in names)
     return [state for name, read_raw, read in readers for state in _state(name, node, read_raw, read)]
 
@@ -143,19 +147,19 @@ def _state(name: str, node: Any, read_raw: Any, read: Any) -> list[State]:
     try:
         given = read_raw(node)
         raw = given if type(given) is tuple else (given,)
-        if any(_hook_of(saved) is not None for saved in raw if saved is not None):
+        if any(unpack_hook_of(saved) is not None for saved in raw if saved is not None):
             return [(name, "packed", None, None, None)]  # to read it would run the hook, which is a student's
         values = read(node)
     except RuntimeError as error:
         state, saved, now = _why(errors.error_text(error))
         holds = state == "stale" and len(raw) == 1
-        return [(name, state, saved, now, _data_of(raw[0]) if holds else None)]
+        return [(name, state, saved, now, saved_data_of(raw[0]) if holds else None)]
     several = type(values) is tuple or type(values) is list
     return [
         (f"{name}[{index}]" if several else name, "current", version, version, value)
         for index, value in enumerate(values if several else (values,))
         if is_tensor(value)
-        for version in [None if _is_inference(value) else _version(value)]
+        for version in [None if is_inference(value) else version_of(value)]
     ]
 
 
@@ -180,7 +184,7 @@ def _why(text: str) -> tuple[str, int | None, int | None]:
 
 def getter(kind: type, name: str) -> Any:
     """A descriptor of a node's class, which is C++'s own and cannot be written to."""
-    return _class_dict(kind)[name].__get__
+    return class_dict_of(kind)[name].__get__
 
 
 # The word ``graph``.
@@ -199,10 +203,6 @@ IN_AN_ANSWER = Bounds(tensors=48, nodes=40, arrows=8, saved=4)
 COUNTED = 5_000  # nodes; 60 ms
 _MAX_DIMENSIONS = 8
 
-_output, _shape, _requires, _retains = (
-    _base.__dict__[name].__get__ for name in ("output_nr", "shape", "requires_grad", "retains_grad")
-)
-
 
 def graph(**named: Any) -> dict[str, Any]:
     """The autograd graph behind named tensors; other objects that a student returned are left out."""
@@ -213,8 +213,7 @@ def forward_order(tensors: list[tuple[str, Any]]) -> list[int]:
     """A number for each node of ``graph_of``; operations that ran later have larger numbers."""
     nodes = Walk([tensor for _, tensor in tensors], COUNTED).nodes
     return [
-        getter(_PythonNode if issubclass(type(n), _PythonNode) else type(n), "_sequence_nr")(n)()
-        for n in nodes
+        getter(PythonNode if issubclass(type(n), PythonNode) else type(n), "_sequence_nr")(n)() for n in nodes
     ]
 
 
@@ -274,14 +273,14 @@ class _Graph:
             "name": name,
             "shape": _sizes(tensor),
             "leaf": is_leaf(tensor),
-            "requires_grad": _requires(tensor),
-            "version": None if _is_inference(tensor) else _version(tensor),
+            "requires_grad": requires_grad(tensor),
+            "version": None if is_inference(tensor) else version_of(tensor),
             "made_by": self._node_of(tensor),
-            "output": _output(tensor),
+            "output": output_number(tensor),
             "storage": self._groups[index],
             "same": None if first == index else first,
             "grad": read_grad(tensor) is not None,
-            "retains": _retains(tensor),
+            "retains": retains_grad(tensor),
             "expanded": _is_expanded(tensor),
         }
 
@@ -307,11 +306,11 @@ class _Graph:
 
     def _partner(self, state: str, saved: Any) -> int | None:
         """The named tensor on a saved tensor's memory: a constant, or what may have overwritten it."""
-        if saved is None or (state == "current" and _requires(saved)):
+        if saved is None or (state == "current" and requires_grad(saved)):
             return None
         group = self._storages.get(_memory_of(saved))
         indices = [index for index, its in enumerate(self._groups) if its == group]
-        constants = [index for index in indices if not _requires(self._named[index][1])]
+        constants = [index for index in indices if not requires_grad(self._named[index][1])]
         return next(iter(constants if state == "current" else constants + indices), None)
 
 
@@ -322,11 +321,11 @@ def _memory_of(tensor: Any) -> int:
 def _is_expanded(tensor: Any) -> bool:
     """Whether a step along a dimension stays on the same number; of a sparse tensor nothing is known."""
     try:
-        strides = _stride(tensor)
+        strides = strides_of(tensor)
     except RuntimeError:
         return False
-    return any(size > 1 and step == 0 for size, step in zip(_shape(tensor), strides, strict=True))
+    return any(size > 1 and step == 0 for size, step in zip(shape_of(tensor), strides, strict=True))
 
 
 def _sizes(tensor: Any) -> str:
-    return "x".join(map(str, _shape(tensor)[:_MAX_DIMENSIONS])) or "scalar"
+    return "x".join(map(str, shape_of(tensor)[:_MAX_DIMENSIONS])) or "scalar"

@@ -8,11 +8,8 @@ callable of C.
 
 from __future__ import annotations
 
-import builtins
-import gc
 import math
 import re
-import weakref
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
@@ -21,24 +18,36 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from . import identity, memory
+from . import memory
 from .encoding import snap
 from .opaque import opaque, sealed, sealed_function
+from .originals import (
+    Parameter,
+    builtins_copy,
+    collect_garbage,
+    count_allocated_blocks,
+    element_size,
+    empty,
+    empty_strided,
+    equal,
+    float64,
+    get_torch_random_state,
+    identity,
+    is_wrapped,
+    next_sequence_number,
+    rand,
+    randn,
+    shape_of,
+    storage_size,
+    weak_reference,
+    without_subclasses,
+    zeros,
+)
 from .torch_objects import made_by, read_grad, storage_of
 
-globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+__builtins__ = builtins_copy()
 
 Kind = Callable[[str], Any]  # of a factor
-_randn, _rand, _zeros, _empty_strided = torch.randn, torch.rand, torch.zeros, torch.empty_strided
-_empty, _Parameter = torch.empty, nn.Parameter
-_id, _ref, _collect = identity, weakref.ref, gc.collect
-_held, _small_blocks = memory.held, memory.small_blocks
-_nbytes = torch.UntypedStorage.nbytes
-_element_size, _size = torch._C.TensorBase.element_size, torch._C.TensorBase.size
-_sequence_number = torch._C._autograd._get_sequence_nr
-_random_state, _equal = torch.default_generator.get_state, torch.equal
-_past_subclasses: Any = torch._C.DisableTorchFunctionSubclass
-_double = torch.float64
 # Sizes of names, in order. They differ between seeds, but the same ones are always odd, and the same ones
 # larger.
 _ORDER = torch.tensor([5, 4, 3, 6, 7, 8, 9, 10, 11, 12, 13])
@@ -129,12 +138,12 @@ def measures_memory(case: dict[str, Any]) -> bool:
 
 
 def _normal(*shape: int) -> Any:
-    return _randn(shape, dtype=_double)
+    return randn(shape, dtype=float64)
 
 
 def _huge(*shape: int) -> Any:
     """Numbers of either sign from 1e38 to 2e38, which are finite in float32."""
-    return _normal(*shape).sign() * (1 + _rand(shape, dtype=_double)) * 1e38
+    return _normal(*shape).sign() * (1 + rand(shape, dtype=float64)) * 1e38
 
 
 def _diverged(*shape: int) -> Any:
@@ -167,16 +176,16 @@ def laid_out(tensor: Any, how: str) -> Any:
     """
     if how == "transposed" and tensor.dim() > 1:
         like = tensor.transpose(0, -1).contiguous().transpose(0, -1)
-        return _empty_strided(like.shape, like.stride(), dtype=tensor.dtype).copy_(tensor)
+        return empty_strided(like.shape, like.stride(), dtype=tensor.dtype).copy_(tensor)
     if how == "gaps" and tensor.dim():
         between = [size + 1 for size in tensor.shape[:-1]]  # no two dimensions can be merged
-        room, apart = _zeros(*between, 2 * tensor.shape[-1] + 1, dtype=tensor.dtype), tensor[:0]
+        room, apart = zeros(*between, 2 * tensor.shape[-1] + 1, dtype=tensor.dtype), tensor[:0]
         strides = [*room.stride()[:-1], 2]
         return apart.clone().set_(room.untyped_storage(), 0, tensor.shape, strides).copy_(tensor)
     if how == "expanded" and tensor.dim() and len(tensor):
         return tensor[:1].clone().expand(tensor.shape)
     if how == "part":
-        larger = _zeros(tensor.numel() + 3, dtype=tensor.dtype)
+        larger = zeros(tensor.numel() + 3, dtype=tensor.dtype)
         larger[3:] = tensor.flatten()
         part = torch.empty(0, dtype=tensor.dtype)
         return part.set_(larger.untyped_storage(), 3, tensor.shape, tensor.contiguous().stride())
@@ -198,7 +207,7 @@ def make_tensor(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) ->
     """Make a tensor: shape, values, dtype, role, layout and ``.grad``."""
     plain = setup.numbers("tensor", kind, setup.shape(kind("shape")))
     dtype = getattr(torch, options["dtype"]) if options.get("dtype") else setup.dtype
-    if plain.dtype is _double:
+    if plain.dtype is float64:
         plain = plain.to(dtype)
     how, role = kind("layout"), kind("role")
     if how not in _LAYOUTS or role not in _ROLES:
@@ -225,7 +234,7 @@ def _computed(start: Any, how: str, role: str) -> Any:
     if how == "expanded" and start.dim() and len(start):
         return (1 * start[:1]).expand(start.shape)
     if how == "part":
-        return torch.cat([_zeros(3, dtype=start.dtype), start.flatten()])[3:].view(start.shape)
+        return torch.cat([zeros(3, dtype=start.dtype), start.flatten()])[3:].view(start.shape)
     return _WithGaps.apply(start) if how == "gaps" else 1 * start  # type: ignore[no-untyped-call]
 
 
@@ -235,7 +244,7 @@ def make_number(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) ->
     if type(value) is not tuple:
         return value
     first, last = value
-    share = _rand(()).item()
+    share = rand(()).item()
     return first + int(share * (last + 1 - first)) if type(first) is int else first + share * (last - first)
 
 
@@ -256,7 +265,7 @@ class Recorder:
         self.recorded = False
         self.sequence = 0  # the number of the operation that autograd would have recorded next
         self.random_numbers = False
-        self._random_state = _random_state() if "random numbers" in self._wanted else None
+        self._random_state = get_torch_random_state() if "random numbers" in self._wanted else None
         self.given: list[Any] = []
         self.steps: list[dict[str, Any]] = []  # of each step of an optimizer the gradients that it had
         self.entered = dict.fromkeys(networks.values(), 0)  # at most, of rows, in a call
@@ -264,7 +273,7 @@ class Recorder:
         self._lives: list[tuple[str, Any]] = []  # whose graph, and a weak reference that dies with it
 
     def of_call(self, network: Any, out: Any, begun: int) -> None:
-        name = self._names.get(_id(network))
+        name = self._names.get(identity(network))
         if name is None:
             self.copies += 1
         else:
@@ -275,20 +284,20 @@ class Recorder:
         """Record how many rows come out, and how many earlier graphs of the network are alive."""
         storage = storage_of(out)
         if "entered" in self._wanted and storage is not None:  # under vmap, too
-            rows = _nbytes(storage) // _bytes_of_row(out)
+            rows = storage_size(storage) // _bytes_of_row(out)
             self.entered[name] = max(self.entered[name], rows)
         if "graphs" in self._wanted:
             self.graphs[name] = max(self.graphs[name], self._alive(collect_from=2)[name])
             life = opaque(_let_through)
             for node in _recorded_since(made_by(out), begun):
                 node.register_prehook(life)  # which torch holds as long as the node, out of sight
-            self._lives.append((name, _ref(life)))
+            self._lives.append((name, weak_reference(life)))
 
     def _alive(self, collect_from: int = 1) -> dict[str, int]:
         """The number of graphs of each network that are alive; from ``collect_from`` on, without garbage."""
         alive = Counter(name for name, life in self._lives if life() is not None)
         if max(alive.values(), default=0) >= collect_from:
-            _collect()
+            collect_garbage()
             alive = Counter(name for name, life in self._lives if life() is not None)
         return {name: alive[name] for name in self.calls}
 
@@ -296,17 +305,17 @@ class Recorder:
         """Record the ``.grad`` of all parameters after the step: a closure computes it during the step."""
         if "steps" in self._wanted and len(self.steps) < _MOST_NOTED:
             held = [p for group in optimizer.param_groups for p in group["params"]]
-            self.steps.append({names.get(_id(p), "another tensor"): snap(read_grad(p)) for p in held})
+            self.steps.append({names.get(identity(p), "another tensor"): snap(read_grad(p)) for p in held})
 
     def of_end(self) -> None:
         """Record whether a call drew from torch's global generator, or seeded it."""
         if self._random_state is not None:
-            self.random_numbers |= not _equal(self._random_state, _random_state())
+            self.random_numbers |= not equal(self._random_state, get_torch_random_state())
 
     def of_reseed(self) -> None:
         """Compare the next call with the present state, because the generators were seeded again."""
         if self._random_state is not None:
-            self._random_state = _random_state()
+            self._random_state = get_torch_random_state()
 
     def recorded_events(self) -> dict[str, Any]:
         """The records that are compared with the reference after the call."""
@@ -333,22 +342,22 @@ class Scale(Recorder):
         super().__init__({})
         self._outputs: list[Any] = []  # a weak reference to the storage of each
         self.peak = self.forward = self.peak_of_objects = 0
-        self.before, self.objects_before = _held(), _small_blocks()
+        self.before, self.objects_before = memory.held(), count_allocated_blocks()
 
     def of_call(self, network: Any, out: Any, begun: int) -> None:
-        now = _held() - self.before
+        now = memory.held() - self.before
         self.forward = self.forward or now  # of the first forward alone
         self.peak = max(self.peak, now)
-        self.peak_of_objects = max(self.peak_of_objects, _small_blocks() - self.objects_before)
+        self.peak_of_objects = max(self.peak_of_objects, count_allocated_blocks() - self.objects_before)
         if (storage := storage_of(out)) is not None:
-            self._outputs.append(_ref(storage))
+            self._outputs.append(weak_reference(storage))
 
     def outputs_left(self, returned: Iterable[Any]) -> int:
         """The number of outputs that are alive, except those that share storage with a returned tensor."""
-        _collect()
+        collect_garbage()
         outputs = [storage for ref in self._outputs if (storage := ref()) is not None]
-        kept = {_id(storage_of(tensor)) for tensor in returned}
-        return sum(_id(storage) not in kept for storage in outputs)
+        kept = {identity(storage_of(tensor)) for tensor in returned}
+        return sum(identity(storage) not in kept for storage in outputs)
 
     def amounts(self, left: int) -> dict[str, int]:
         """The amounts that are compared with the reference's, and those that remain after the call."""
@@ -356,7 +365,7 @@ class Scale(Recorder):
             "left": left - self.before,
             "peak": self.peak,
             "forward": self.forward,
-            "objects left": _small_blocks() - self.objects_before,
+            "objects left": count_allocated_blocks() - self.objects_before,
             "objects peak": self.peak_of_objects,
         }
 
@@ -364,15 +373,15 @@ class Scale(Recorder):
 def listen(recorder: Recorder | None) -> None:
     """Let networks note what they do, or no longer; then it is known whether autograd recorded anything."""
     for ended in _noticed:
-        ended.recorded = _sequence_number() != ended.sequence
+        ended.recorded = next_sequence_number() != ended.sequence
     _noticed[:] = [] if recorder is None else [recorder]
     for begun in _noticed:
-        begun.sequence = _sequence_number()
+        begun.sequence = next_sequence_number()
 
 
 def _note_call(network: Any, out: Any, begun: int) -> None:
     if _noticed:
-        with _past_subclasses():  # a class of the student's may say anything of its tensors
+        with without_subclasses():  # a class of the student's may say anything of its tensors
             _noticed[0].of_call(network, out, begun)
 
 
@@ -389,7 +398,7 @@ def note_reseed() -> None:
 
 
 def _bytes_of_row(tensor: Any) -> int:
-    return int(_element_size(tensor) * _size(tensor, -1))
+    return int(element_size(tensor) * shape_of(tensor)[-1])
 
 
 def _recorded_since(node: Any, number: int) -> list[Any]:
@@ -398,8 +407,8 @@ def _recorded_since(node: Any, number: int) -> list[Any]:
     while waiting:
         one = waiting.pop()
         # The nodes of leaves live as long as these, and have a number above all others.
-        if one is not None and _id(one) not in found and number <= one._sequence_nr() < 1 << 63:
-            found[_id(one)] = one
+        if one is not None and identity(one) not in found and number <= one._sequence_nr() < 1 << 63:
+            found[identity(one)] = one
             waiting += [node for node, _ in one.next_functions]
     return [*found.values()]
 
@@ -492,14 +501,14 @@ class Net(nn.Module):
         else:
             modules.update(first=first, part=part, last=last)
         if nest == "own":
-            self.scale = nn.Parameter(1 + _rand(outputs))
+            self.scale = nn.Parameter(1 + rand(outputs))
         setup.build("module", "numbers", kind, last)
         if kind("tied") == "tied":
             self.echo = _linear(inputs, hidden, bias=False)
             self.echo.weight = first.weight
         if kind("buffers") == "buffers":
-            self.register_buffer("shift", _randn(outputs))
-            self.register_buffer("hidden_shift", _randn(hidden), persistent=False)
+            self.register_buffer("shift", randn(outputs))
+            self.register_buffer("hidden_shift", randn(hidden), persistent=False)
             self.register_buffer("seen", torch.randint(1 << 41, 1 << 42, ()))
             self.register_buffer("unused", None)
 
@@ -516,7 +525,7 @@ class Net(nn.Module):
 
     def forward(self, x: Any) -> Any:
         """Tanh between two layers; how an input begins may be the caller's error."""
-        attributes, begun = vars(self), _sequence_number()
+        attributes, begun = vars(self), next_sequence_number()
         attributes["begin"](x)
         first, part, last = self.pieces()
         h = first(x) if "echo" not in self._modules else first(x) - 2 * self.echo(x)
@@ -532,7 +541,7 @@ class Net(nn.Module):
 
 def _raise_error_of(x: Any) -> None:
     """Raise the caller's error by which an input may begin."""
-    error = _ERRORS.get(x.flatten()[0].item()) if x.numel() and not _is_mapped(x) else None
+    error = _ERRORS.get(x.flatten()[0].item()) if x.numel() and not is_wrapped(x) else None
     if error is not None:
         raise error("no numbers", x.shape[0])
 
@@ -552,17 +561,14 @@ def _finished(out: Any, gives: str, *, mixes: bool) -> Any:
     return out
 
 
-_is_mapped = torch._C._functorch.is_functorch_wrapped_tensor
-
-
 def _linear(inputs: int, outputs: int, *, bias: bool = True) -> Any:
     """A layer whose values are drawn in one call."""
     layer = nn.Linear.__new__(nn.Linear)
     nn.Module.__init__(layer)
     vars(layer).update(in_features=inputs, out_features=outputs)
     bound = inputs**-0.5
-    weight, shift = (_empty(shape).uniform_(-bound, bound) for shape in ((outputs, inputs), (outputs,)))
-    layer._parameters.update(weight=_Parameter(weight), bias=_Parameter(shift) if bias else None)
+    weight, shift = (empty(shape).uniform_(-bound, bound) for shape in ((outputs, inputs), (outputs,)))
+    layer._parameters.update(weight=Parameter(weight), bias=Parameter(shift) if bias else None)
     return layer
 
 
@@ -574,8 +580,8 @@ def make_module(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) ->
     width = setup[inputs[1:]].shape[-1] if inputs[0] == "*" else setup.size(inputs)
     has_fault = any(key.endswith(".fault") and how != "none" for key, how in setup.case.items())
     net = Net(setup, (width, setup.size("hidden"), outputs), built, may_raise=has_fault)
-    if setup.dtype is _double:
-        net.to(_double)
+    if setup.dtype is float64:
+        net.to(float64)
     part = net if "weight" in net._parameters else net.pieces()[1]
     setup.build("module", "train", kind, net, part)
     parameters = list(net.parameters())
@@ -613,7 +619,7 @@ def make_optimizer(setup: Setup, name: str, kind: Kind, options: dict[str, Any])
     held = [p for p in held if all(p is not q for q in last)] + some
     groups = setup.build("optimizer", "groups", kind, held)
     optimizer = setup.build("optimizer", "rule", kind, groups)
-    names = {_id(p): name for of in options["of"] for name, p in _named(of, setup[of])}
+    names = {identity(p): name for of in options["of"] for name, p in _named(of, setup[of])}
     optimizer.register_step_post_hook(opaque(lambda its, *_: _note_step(its, names)))
     if kind("state") == "stepped":
         kept = [p.grad for p in held]
@@ -645,7 +651,7 @@ def _learners(setup: Setup, names: list[str]) -> list[Any]:
     """The parameters of some arguments, or these tensors themselves, each once."""
     things = [setup[name] for name in names]
     found = [p for name, thing in zip(names, things, strict=True) for _, p in _named(name, thing)]
-    return list({_id(p): p for p in found}.values())
+    return list({identity(p): p for p in found}.values())
 
 
 # Lists.
@@ -657,7 +663,7 @@ def make_inputs(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) ->
     rows = [setup.size("batch") + more for more in (1, 0, 3)]
 
     def one(*shape: int) -> Any:
-        return _randn(*shape, width, dtype=setup.dtype)
+        return randn(*shape, width, dtype=setup.dtype)
 
     return setup.build("inputs", "list", kind, one, rows)
 
@@ -679,13 +685,13 @@ def make_pairs(setup: Setup, name: str, kind: Kind, options: dict[str, Any]) -> 
     n, inputs, outputs = setup.size("batch"), setup.size(options["inputs"]), _width(setup, options)
     pairs = [
         (
-            _randn(rows, inputs, dtype=setup.dtype),
+            randn(rows, inputs, dtype=setup.dtype),
             setup.numbers("pairs", kind, (rows, outputs)).to(setup.dtype),
         )
         for rows in setup.build("pairs", "list", kind, n)
     ]
     if kind("fault") == "shape":
-        pairs[-1] = (_randn(n, inputs + 1, dtype=setup.dtype), pairs[-1][1])
+        pairs[-1] = (randn(n, inputs + 1, dtype=setup.dtype), pairs[-1][1])
     elif kind("fault") != "none":
         place, number = {"own": (0, math.inf), "interrupt": (-1, -math.inf)}[kind("fault")]
         pairs[place][0][0, 0] = number
@@ -731,8 +737,8 @@ NAMES = {
         for one in (_normal, _huge, _diverged, Louder, Norm, Dropout, _hook, _hook_that_changes)
     },
     **{one.__name__: one for one in (_two_groups, _views, _twice)},
-    "_zeros": _zeros,
-    "_double": _double,
+    "_zeros": zeros,
+    "_double": float64,
 }
 
 

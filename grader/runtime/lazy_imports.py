@@ -9,7 +9,6 @@ real one, which takes their place. (``importlib.util.LazyLoader`` would do so at
 
 from __future__ import annotations
 
-import builtins
 import contextlib
 import importlib
 import importlib.util
@@ -21,12 +20,12 @@ import torch
 from torch._compile import _disable_dynamo
 
 from .opaque import opaque, sealed
+from .originals import Size, builtins_copy
 
-globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+__builtins__ = builtins_copy()
 
 _DYNAMO = "torch._dynamo"
 _SHAPES = "torch.fx.experimental.symbolic_shapes"
-_Size = torch.Size
 
 
 @sealed
@@ -66,7 +65,7 @@ def _graph_break(msg: str = "") -> None:
 
 def _sym_eq(x: Any, y: Any) -> Any:
     """Whether two shapes are equal; if there is a symbol in them, the real module answers."""
-    is_plain = type(x) is type(y) is _Size and {*map(type, (*x, *y))} <= {int}
+    is_plain = type(x) is type(y) is Size and {*map(type, (*x, *y))} <= {int}
     return x == y if is_plain else _real(_SHAPES).sym_eq(x, y)
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import builtins
 import ctypes
-import gc
-import sys
 
 import torch
 from torch import nn
 
-globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+from .originals import builtins_copy, collect_garbage
+
+__builtins__ = builtins_copy()
 
 _FIELDS = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
 
@@ -23,14 +22,13 @@ class _Info(ctypes.Structure):
 
 _ask = ctypes.CDLL(None).mallinfo2
 _ask.restype = _Info
-_collect, small_blocks = gc.collect, sys.getallocatedblocks
 
 
 def held() -> int:
     """The bytes of all of malloc's blocks that are in use, large and small; a question of a microsecond.
 
     torch's tensors, NumPy's arrays and Python's large objects are in such blocks. Python's objects of up to
-    512 bytes are in blocks of its own, of which only the number is known: ``small_blocks``.
+    512 bytes are in blocks of its own, of which only the number is known: ``count_allocated_blocks``.
     """
     info = _ask()
     return int(info.uordblks + info.hblkhd)
@@ -38,7 +36,7 @@ def held() -> int:
 
 def held_for_good() -> int:
     """The same after garbage collection."""
-    _collect()
+    collect_garbage()
     return held()
 
 

@@ -6,16 +6,15 @@ dict for its values (``batch.x``); they may hold each other. All are read past t
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-from . import identity
 from .errors import class_name
+from .originals import builtins_copy, identity
 from .torch_objects import is_module, is_tensor, items_of, members, modules_of
 
-globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+__builtins__ = builtins_copy()
 
 MOST = 2_000  # tensors and other values; containers that hold each other would have no end
 _MAX_DEPTH = 6

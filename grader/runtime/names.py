@@ -10,7 +10,6 @@ from __future__ import annotations
 import __future__
 
 import ast
-import builtins
 import dis
 import types
 from collections.abc import Callable, Collection, Mapping
@@ -18,12 +17,11 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
-from . import identity
+from .originals import builtins_copy, class_dict_of, identity, raw_class_name
 
-globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+__builtins__ = builtins_copy()
 
 _EXTENDED, _STORE = dis.opmap["EXTENDED_ARG"], dis.opmap["STORE_NAME"]
-_class_name, _class_dict = (type.__dict__[name].__get__ for name in ("__name__", "__dict__"))
 POSTPONED = __future__.annotations.compiler_flag
 
 
@@ -197,11 +195,11 @@ def _names_in(code: types.CodeType) -> _Names:
 def _definitions_of(value: Any, sources: Sources) -> list[ast.stmt | None]:
     """The top-level definition of a function, or of each method of a class; None if it is in no cell."""
     is_class = issubclass(type(value), type)
-    candidates = _class_dict(value).values() if is_class else [value]
+    candidates = class_dict_of(value).values() if is_class else [value]
     functions = [c.__func__ if type(c) in (staticmethod, classmethod) else c for c in candidates]
     codes = [f.__code__ for f in functions if type(f) is types.FunctionType]
     if is_class and not codes:  # starter code without methods: the last class of that name counts
-        return [_last_class(_class_name(value), sources)]
+        return [_last_class(raw_class_name(value), sources)]
     return [_definition_at(code.co_filename, code.co_firstlineno, sources) for code in codes]
 
 

@@ -10,23 +10,19 @@ lead to them; each of these raises an audit event, which flags the notebook (``a
 
 from __future__ import annotations
 
-import builtins
 import ctypes
-import functools
 import gc
 import types
 from typing import Any
 
-globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+from .originals import CacheInfo, builtins_copy, lru_cache_wrapper, module_of_class
 
-_wrapper: Any = functools._lru_cache_wrapper
-_cache_info = functools._CacheInfo
-_module_of = type.__dict__["__module__"].__get__
+__builtins__ = builtins_copy()
 
 
 def opaque(function: Any) -> Any:
     """The same callable as an object of C that shows nothing: a cache of no entries, which only calls."""
-    return _wrapper(function, 0, False, _cache_info)
+    return lru_cache_wrapper(function, 0, False, CacheInfo)
 
 
 def sealed(kind: Any) -> Any:
@@ -60,7 +56,7 @@ def hide_subclasses(*modules: str) -> None:
     subclasses = table["__subclasses__"]
 
     def others(kind: type) -> list[type]:
-        return [k for k in subclasses(kind) if str(_module_of(k)).partition(".")[0] not in modules]
+        return [k for k in subclasses(kind) if str(module_of_class(k)).partition(".")[0] not in modules]
 
     table["__subclasses__"] = opaque(others)
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(type))  # invalidates cached lookups

@@ -14,26 +14,32 @@ import _signal  # type: ignore[import-not-found]
 import builtins
 import gc
 import sys
-import types
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import torch
 
 from . import audit
 from .opaque import opaque
+from .originals import (
+    DEBUG_SAVEALL,
+    builtins_copy,
+    create_builtin_module,
+    names_of,
+    set_collector_debug,
+    set_frame_evaluation,
+    set_signal_handler,
+    vars_of,
+)
 
-_vars, _dir, _Spec, _sorted = vars, dir, types.SimpleNamespace, sorted
-_callable, _type, _str, _dict, _int = callable, type, str, dict, int
-_set_handler, _set_debug, _create_builtin = _signal.signal, gc.set_debug, _imp.create_builtin
-_set_frame_evaluation = torch._C._dynamo.eval_frame.set_eval_frame
-_SAVE_ALL = gc.DEBUG_SAVEALL
+__builtins__ = builtins_copy()
+
 _present: dict[str, Any] = {}  # built-in modules that exist
 
 
 def replace() -> None:
     """In the zygote, before any student's code: replace these functions."""
-    globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
     _present.update((name, sys.modules[name]) for name in sys.builtin_module_names if name in sys.modules)
     namespaces: tuple[Callable[..., Any], ...] = (_globals, _locals, _vars_of, _dir_of)
     for name, function in zip(("globals", "locals", "vars", "dir"), namespaces, strict=True):
@@ -55,11 +61,11 @@ def _locals() -> Any:
 
 
 def _vars_of(*things: Any) -> Any:
-    return _vars(*things) if things else _read_locals("vars")
+    return vars_of(*things) if things else _read_locals("vars")
 
 
 def _dir_of(*things: Any) -> Any:
-    return _dir(*things) if things else _sorted(_read_locals("dir"))
+    return names_of(*things) if things else sorted(_read_locals("dir"))
 
 
 def _read_locals(name: str) -> Any:
@@ -67,33 +73,33 @@ def _read_locals(name: str) -> Any:
     if frame is None:
         return {}
     found = frame.f_locals
-    return _dict(found) if _type(found) is audit.LOCALS_OF_A_FUNCTION else found
+    return dict(found) if type(found) is audit.LOCALS_OF_A_FUNCTION else found
 
 
 def _signal_handled(number: Any, handler: Any) -> Any:
-    if _callable(handler):
+    if callable(handler):
         audit.notice_author("signals")
-    return _set_handler(number, handler)
+    return set_signal_handler(number, handler)
 
 
 def _debug_set(flags: Any) -> None:
-    number = _int(flags)
-    if number & _SAVE_ALL:
+    number = int(flags)
+    if number & DEBUG_SAVEALL:
         audit.notice_author("gc")
-    _set_debug(number)
+    set_collector_debug(number)
 
 
 def _frame_evaluation_set(callback: Any) -> Any:
-    if _callable(callback):
+    if callable(callback):
         audit.notice_author("modes of torch")
-    return _set_frame_evaluation(callback)
+    return set_frame_evaluation(callback)
 
 
 def _builtin_created(spec: Any) -> Any:
     name = spec.name
-    if _type(name) is not _str:
+    if type(name) is not str:
         raise TypeError("the name of a module must be a str")
     if name in _present:
         audit.notice_author("imports at run time")
         return _present[name]
-    return _create_builtin(_Spec(name=name))  # type: ignore[arg-type]
+    return create_builtin_module(SimpleNamespace(name=name))  # type: ignore[arg-type]

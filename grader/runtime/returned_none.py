@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from types import FunctionType
 from typing import Any
 
 from .errors import MAX_LINE, printable
+from .originals import builtins_copy, code_of, function_dict_of, iter_child_nodes, walk_syntax
 
-globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+__builtins__ = builtins_copy()
 
-_walk: Any = ast.walk
-_children = ast.iter_child_nodes
-_code_of, _dict_of = FunctionType.__dict__["__code__"].__get__, FunctionType.__dict__["__dict__"].__get__
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _MAX_SOURCE = 200_000  # characters of a cell that is parsed
 _MAX_STEPS = 5  # assignments through which a value is traced, and decorators that are removed
@@ -40,11 +37,11 @@ def _reason(function: Any, sources: Mapping[str, str]) -> dict[str, str]:
     for _ in range(_MAX_STEPS):
         if type(function) is not FunctionType:
             return {}
-        code = _code_of(function)
+        code = code_of(function)
         if code.co_filename in sources:
             with suppress(Exception):  # a notebook can replace parts of ast
                 return _read(code, sources[code.co_filename])
-        function = _dict_of(function).get("__wrapped__")  # below a decorator such as torch.no_grad()
+        function = function_dict_of(function).get("__wrapped__")  # below a decorator such as torch.no_grad()
     return {}
 
 
@@ -84,7 +81,7 @@ def _definition(code: Any, source: str) -> Any:
         return None
     tree = compile(source, "<cell>", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True)
     found = []
-    for node in _walk(tree):
+    for node in walk_syntax(tree):
         if type(node) in _FUNCTIONS:
             first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
             if (getattr(node, "name", "<lambda>"), first) == (code.co_name, code.co_firstlineno):
@@ -94,12 +91,12 @@ def _definition(code: Any, source: str) -> Any:
 
 def _own_nodes(function: Any) -> Iterator[Any]:
     """All nodes below a definition that are not below another definition in it."""
-    waiting = [*_children(function)]
+    waiting = [*iter_child_nodes(function)]
     while waiting:
         node = waiting.pop()
         yield node
         if type(node) not in (*_FUNCTIONS, ast.ClassDef):
-            waiting += _children(node)
+            waiting += iter_child_nodes(node)
 
 
 def _is_last(statement: ast.stmt, body: list[Any]) -> bool:
@@ -110,7 +107,7 @@ def _is_last(statement: ast.stmt, body: list[Any]) -> bool:
 
 def _origin(value: Any, function: Any) -> Any:
     """The expression that gave a variable its value, if it is assigned once; any other value itself."""
-    nodes = [*_walk(function)]
+    nodes = [*walk_syntax(function)]
     for _ in range(_MAX_STEPS):
         if type(value) is not ast.Name:
             break

@@ -18,26 +18,27 @@ The path ``torch`` holds the modes of torch, of Python, and the number of global
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterable
 from typing import Any
 
-import torch
-
-from . import errors, identity, torch_objects, torch_state
+from . import errors, torch_objects, torch_state
 from .encoding import Snap
+from .originals import (
+    backward_hooks_of,
+    builtins_copy,
+    class_dict_of,
+    identity,
+    mro_of,
+    post_accumulate_grad_hooks_of,
+    tensor_dict_of,
+)
 from .torch_objects import items_of
 
-globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+__builtins__ = builtins_copy()
 
 _MAX_DEPTH = 8
-_tensor_dict = torch.Tensor.__dict__["__dict__"].__get__
-_hooks_of_tensor = tuple(
-    torch._C.TensorBase.__dict__[name].__get__ for name in ("_backward_hooks", "_post_accumulate_grad_hooks")
-)
 #: By identity, because to compare classes may run a metaclass.
 _PLAIN = {identity(kind) for kind in (bool, int, float, str, type(None))}
-_bases, _held_by = type.__dict__["__mro__"].__get__, type.__dict__["__dict__"].__get__
 #: The tables of a module; what they hold has paths of its own.
 _TABLES = ("_parameters", "_buffers", "_modules")
 _Parts = Iterable[tuple[str, Any]]  # the ends of paths, and what is there
@@ -115,8 +116,8 @@ class _Recorder:
         """The entry of what has parts or marks of its own, and the parts; None for any other object."""
         kind = type(value)
         if torch_objects.is_tensor(value):
-            hooks = self._hooks([read(value) for read in _hooks_of_tensor])
-            attributes = sorted(_tensor_dict(value))
+            hooks = self._hooks([backward_hooks_of(value), post_accumulate_grad_hooks_of(value)])
+            attributes = sorted(tensor_dict_of(value))
             entry = {"kind": "tensor", "tensor": Snap(value), "hooks": hooks, "attributes": attributes}
             return {**entry, "held": True}, ()
         if torch_objects.is_module(value):
@@ -176,7 +177,7 @@ def _of_class(kind: type) -> list[str]:
     """
     own = [
         held
-        for held in map(_held_by, _bases(kind))
+        for held in map(class_dict_of, mro_of(kind))
         if not held.get("__module__", "torch").startswith("torch")
     ]
     return [f"{name} of its class" for held in own for name in held if name[:2] != "__"]

@@ -7,23 +7,18 @@ object with the same history.
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-import torch
-
-from . import errors, identity, torch_state, vocabulary
+from . import errors, torch_state, vocabulary
 from .opaque import opaque
+from .originals import Parameter, Tensor, TensorBase, builtins_copy, identity, set_class, tensor_dict_of
 from .torch_objects import is_module, is_optimizer, is_tensor
 
-globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+__builtins__ = builtins_copy()
 
-_Base, _Tensor, _Parameter = torch._C.TensorBase, torch.Tensor, torch.nn.Parameter
-_set_class = object.__dict__["__class__"].__set__
-_attributes = _Tensor.__dict__["__dict__"].__get__
-_its_own = frozenset(name for kind in (_Parameter, _Tensor, _Base, object) for name in kind.__dict__)
+_its_own = frozenset(name for kind in (Parameter, Tensor, TensorBase, object) for name in kind.__dict__)
 _MAX_ITEMS = 3_000  # as many as an answer may have
 
 
@@ -38,11 +33,11 @@ def make_plain(value: Any) -> list[str]:
         kind = type(tensor)
         if not is_tensor(tensor):
             try:
-                _set_class(tensor, _Parameter if issubclass(kind, _Parameter) else _Tensor)
+                set_class(tensor, Parameter if issubclass(kind, Parameter) else Tensor)
             except TypeError:
                 named = errors.class_name(kind)
                 raise TypeError(f"a tensor of the class {named} cannot be read: it has __slots__") from None
-        attributes = _attributes(tensor)
+        attributes = tensor_dict_of(tensor)
         for name in [name for name in attributes if name in _its_own] if attributes else ():
             del attributes[name]
             changed.append(f"{errors.class_name(type(tensor))}.{name}")
@@ -53,7 +48,7 @@ def _restored_classes(kinds: list[tuple[Any, type]]) -> list[str]:
     """Restore the classes of values; returns descriptions of the changes, for a flag."""
     exchanged = [(value, kind) for value, kind in kinds if type(value) is not kind]
     for value, kind in exchanged:
-        _set_class(value, kind)
+        set_class(value, kind)
     return [f"the class of a {errors.class_name(kind)}" for _, kind in exchanged]
 
 
@@ -63,7 +58,7 @@ def _tensors(value: Any) -> Iterator[Any]:
     while waiting:
         part = waiting.pop()
         kind: Any = type(part)
-        if issubclass(kind, _Base):
+        if issubclass(kind, TensorBase):
             yield part
         elif (kind is list or kind is dict or issubclass(kind, tuple)) and identity(part) not in seen:
             seen.add(identity(part))
@@ -97,7 +92,7 @@ class CallWatch:
             given: the objects that the student's code gets.
         """
         before, given = torch_state.listeners(), [*given]
-        watched = (v for v in given if issubclass(type(v), _Base) or is_module(v) or is_optimizer(v))
+        watched = (v for v in given if issubclass(type(v), TensorBase) or is_module(v) or is_optimizer(v))
         kinds = [(value, type(value)) for value in watched]
         try:
             result = function()

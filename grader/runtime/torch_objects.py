@@ -7,38 +7,63 @@ are read as such.
 
 from __future__ import annotations
 
-import binascii
-import builtins
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 
-from . import identity
 from .errors import class_name
+from .originals import (
+    Module,
+    Optimizer,
+    Parameter,
+    Tensor,
+    batch_dimension,
+    builtins_copy,
+    bytes_of_array,
+    bytes_to_base64,
+    data_pointer,
+    detach,
+    dimensions_of,
+    dtype_of,
+    identity,
+    is_batched,
+    is_complex,
+    is_inference,
+    is_wrapped,
+    layout_of,
+    module_dict_of,
+    numel,
+    optimizer_dict_of,
+    peek_interpreter,
+    permute,
+    raw_grad,
+    raw_grad_fn,
+    raw_is_leaf,
+    raw_storage,
+    requires_grad,
+    resolve_conj,
+    resolve_neg,
+    retains_grad,
+    shape_of,
+    storage_address,
+    storage_number,
+    storage_size,
+    strided,
+    to_dtype,
+    to_numpy,
+    unwrapped,
+    version_of,
+    view_as_real,
+    without_transforms,
+)
 
-globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+__builtins__ = builtins_copy()
 
 MAX_ELEMENTS = 4096  # of one tensor
 REFUSED = "(refused)"  # in the place of a node's name: torch raises an error instead of telling the node
 
-_base = torch._C.TensorBase
-_is_leaf, requires_grad, retains_grad, _grad_fn, _grad = (
-    _base.__dict__[name].__get__ for name in ("is_leaf", "requires_grad", "retains_grad", "grad_fn", "grad")
-)
-_version, _dtype, _shape, _layout = (
-    _base.__dict__[name].__get__ for name in ("_version", "dtype", "shape", "layout")
-)
-_detach, _to, _numpy, numel = _base.detach, _base.to, _base.numpy, _base.numel
-_resolve_conj, _resolve_neg, _data_ptr = _base.resolve_conj, _base.resolve_neg, _base.data_ptr
-_storage, _is_complex, _is_inference = _base.untyped_storage, _base.is_complex, _base.is_inference
-_address, _nbytes = torch.UntypedStorage.data_ptr, torch.UntypedStorage.nbytes
-_cdata = torch._C.StorageBase.__dict__["_cdata"].__get__
-_view_as_real, _strided = torch.view_as_real, torch.strided
-_Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
-_tobytes, _in_base64 = np.ndarray.tobytes, binascii.b2a_base64
 _AS_THEY_ARE = frozenset({torch.float32, torch.float64, torch.int64, torch.uint64, torch.bool})
 #: Wider dtypes for those that are not sent themselves.
 _WIDER = {
@@ -51,23 +76,23 @@ _WIDER = {
 
 def is_tensor(value: Any) -> bool:
     """Whether a value is exactly a Tensor or a Parameter."""
-    return type(value) is _Tensor or type(value) is _Parameter
+    return type(value) is Tensor or type(value) is Parameter
 
 
 def storage_of(tensor: Any) -> Any:
     """Its storage; None for a sparse tensor. Of a wrapper of torch.func's, that of its content."""
     try:
-        if _is_wrapped(tensor):
-            with _without_transforms():
+        if is_wrapped(tensor):
+            with without_transforms():
                 tensor, _ = _content(tensor)
-        return _storage(tensor) if _layout(tensor) is _strided else None
+        return raw_storage(tensor) if layout_of(tensor) is strided else None
     except (RuntimeError, NotImplementedError):
         return None
 
 
 def memory_key(tensor: Any, storage: Any) -> int:
     """A number that is equal for tensors on the same memory, as long as they live."""
-    return -identity(tensor) if storage is None else _cdata(storage)
+    return -identity(tensor) if storage is None else storage_number(storage)
 
 
 def place_of(tensor: Any) -> tuple[int, int]:
@@ -79,10 +104,10 @@ def place_of(tensor: Any) -> tuple[int, int]:
     if storage is None:
         return 0, 0
     try:
-        begin = _address(storage)
+        begin = storage_address(storage)
     except RuntimeError:  # of a fake tensor
         return 0, 0
-    return (begin, begin + _nbytes(storage)) if begin else (0, 0)
+    return (begin, begin + storage_size(storage)) if begin else (0, 0)
 
 
 def made_by(tensor: Any) -> Any:
@@ -92,7 +117,7 @@ def made_by(tensor: Any) -> Any:
     of them was written to since: None too.
     """
     try:
-        return _grad_fn(tensor)
+        return raw_grad_fn(tensor)
     except RuntimeError:
         return None
 
@@ -100,7 +125,7 @@ def made_by(tensor: Any) -> Any:
 def is_leaf(tensor: Any) -> bool:
     """Whether no recorded operation made it; where torch refuses to answer, an operation did."""
     try:
-        return bool(_is_leaf(tensor))
+        return bool(raw_is_leaf(tensor))
     except RuntimeError:
         return False
 
@@ -108,7 +133,7 @@ def is_leaf(tensor: Any) -> bool:
 def read_grad(tensor: Any) -> Any:
     """``.grad`` where there can be a gradient; elsewhere torch would warn, and a check may count warnings."""
     if is_leaf(tensor) or retains_grad(tensor):
-        grad = _grad(tensor)
+        grad = raw_grad(tensor)
         return grad if is_tensor(grad) else None
     return None
 
@@ -133,10 +158,10 @@ class Fields(NamedTuple):
     def encoded(self) -> dict[str, Any]:
         """The same in the form of JSON."""
         return {
-            "kind": "Parameter" if self.kind is _Parameter else "Tensor",
+            "kind": "Parameter" if self.kind is Parameter else "Tensor",
             "dtype": str(self.dtype),
             "shape": [*self.shape],
-            "value": None if self.value is None else _in_base64(self.value, newline=False).decode(),
+            "value": None if self.value is None else bytes_to_base64(self.value, newline=False).decode(),
             "is_leaf": self.is_leaf,
             "requires_grad": self.requires_grad,
             "grad_fn": self.grad_fn,
@@ -147,9 +172,9 @@ class Fields(NamedTuple):
 
 def fields_of(tensor: Any) -> Fields:
     """The present properties of a tensor; within torch.func, those of its content."""
-    if _interpreter() is None and not _is_wrapped(tensor):
+    if peek_interpreter() is None and not is_wrapped(tensor):
         return _fields(tensor, tensor)
-    with _without_transforms():
+    with without_transforms():
         try:
             content, _ = _content(tensor)
         except RuntimeError:  # a wrapper of another kind
@@ -159,7 +184,7 @@ def fields_of(tensor: Any) -> Fields:
 
 def elements_of(tensor: Any) -> bytes | None:
     """The value among the fields of a tensor."""
-    if _interpreter() is None and not _is_wrapped(tensor):
+    if peek_interpreter() is None and not is_wrapped(tensor):
         return _elements(tensor)
     return fields_of(tensor).value
 
@@ -168,47 +193,40 @@ def _fields(tensor: Any, content: Any) -> Fields:
     node = None if (leaf := is_leaf(tensor)) else made_by(tensor)
     return Fields(
         type(tensor),
-        _dtype(tensor),
-        _shape(content),
+        dtype_of(tensor),
+        shape_of(content),
         _elements(content),
         leaf,
         requires_grad(tensor),
         None if leaf else REFUSED if node is None else class_name(type(node)),
         retains_grad(tensor),
-        None if _is_inference(tensor) else _version(tensor),
+        None if is_inference(tensor) else version_of(tensor),
     )
 
 
 def _elements(tensor: Any) -> bytes | None:
-    if numel(tensor) > MAX_ELEMENTS or _layout(tensor) is not _strided:
+    if numel(tensor) > MAX_ELEMENTS or layout_of(tensor) is not strided:
         return None
     try:
-        plain, dtype = _detach(tensor), _dtype(tensor)
+        plain, dtype = detach(tensor), dtype_of(tensor)
         if dtype not in _AS_THEY_ARE:
             plain = _in_plain_numbers(plain)
-        if plain is None or (not _data_ptr(plain) and numel(plain)):
+        if plain is None or (not data_pointer(plain) and numel(plain)):
             return None
-        return _tobytes(_numpy(_resolve_neg(plain)))
+        return bytes_of_array(to_numpy(resolve_neg(plain)))
     except (RuntimeError, TypeError, NotImplementedError):  # meta tensors and others without memory
         return None
 
 
 def _in_plain_numbers(tensor: Any) -> Any:
     """The same elements in a dtype that travels as it is; None if there is none."""
-    if _is_complex(tensor):
-        tensor = _view_as_real(_resolve_conj(tensor))
-    dtype = _dtype(tensor)
-    return tensor if dtype in _AS_THEY_ARE else _to(tensor, _WIDER[dtype]) if dtype in _WIDER else None
+    if is_complex(tensor):
+        tensor = view_as_real(resolve_conj(tensor))
+    dtype = dtype_of(tensor)
+    return tensor if dtype in _AS_THEY_ARE else to_dtype(tensor, _WIDER[dtype]) if dtype in _WIDER else None
 
 
 # The wrappers in which torch.func passes tensors around, and the numbers in them.
-
-_functorch: Any = torch._C._functorch
-_interpreter, _is_wrapped = _functorch.peek_interpreter_stack, _functorch.is_functorch_wrapped_tensor
-_unwrapped, _is_batched = _functorch.get_unwrapped, _functorch.is_batchedtensor
-_batch_dimension = _functorch.maybe_get_bdim
-_without_transforms: Any = torch._C._DisableFuncTorch
-_permute, _dim = _base.permute, _base.dim
 
 
 def _content(tensor: Any) -> tuple[Any, int]:
@@ -216,36 +234,33 @@ def _content(tensor: Any) -> tuple[Any, int]:
 
     The transforms have to be switched off.
     """
-    if not _is_wrapped(tensor):
-        return _detach(tensor), 0
-    inner, batches = _content(_unwrapped(tensor))
-    if not _is_batched(tensor):
+    if not is_wrapped(tensor):
+        return detach(tensor), 0
+    inner, batches = _content(unwrapped(tensor))
+    if not is_batched(tensor):
         return inner, batches
-    mapped = _batch_dimension(tensor) + batches
-    return _permute(inner, [mapped, *(d for d in range(_dim(inner)) if d != mapped)]), batches + 1
+    mapped = batch_dimension(tensor) + batches
+    return permute(inner, [mapped, *(d for d in range(dimensions_of(inner)) if d != mapped)]), batches + 1
 
 
 # The content of a module or an optimizer, read without calling anything that its class may define.
 
-_Module, _Optimizer = torch.nn.Module, torch.optim.Optimizer
-_module_dict = _Module.__dict__["__dict__"].__get__
-_optimizer_dict = _Optimizer.__dict__["__dict__"].__get__
 _MAX_MODULES = 1_000  # in a module; two that hold each other twice have no end
 
 
 def is_module(thing: Any) -> bool:
     """Whether it is a module, whatever its class says."""
-    return issubclass(type(thing), _Module)
+    return issubclass(type(thing), Module)
 
 
 def is_optimizer(thing: Any) -> bool:
     """Whether it is an optimizer, whatever its class says."""
-    return issubclass(type(thing), _Optimizer)
+    return issubclass(type(thing), Optimizer)
 
 
 def attributes_of(thing: Any) -> dict[str, Any]:
     """The attributes of a module or an optimizer, from where Python keeps them."""
-    return _module_dict(thing) if is_module(thing) else _optimizer_dict(thing)  # type: ignore[no-any-return]
+    return module_dict_of(thing) if is_module(thing) else optimizer_dict_of(thing)  # type: ignore[no-any-return]
 
 
 def items_of(table: Any) -> list[tuple[Any, Any]]:

@@ -6,11 +6,9 @@ answers in its place is ended as a student's function returns, and what it repla
 
 from __future__ import annotations
 
-import _thread
 import builtins
 import gc
 import math
-import signal
 import sys
 import types
 import warnings
@@ -24,8 +22,53 @@ from torch import nn
 from torch.utils._device import DeviceContext
 
 from . import audit
+from .originals import (
+    ITIMER_REAL,
+    InferenceMode,
+    builtins_copy,
+    clear_autocast_cache,
+    count_dispatch_modes,
+    count_function_modes,
+    count_threads,
+    enable_collecting,
+    enter_autocast,
+    float32,
+    function_mode_at,
+    get_autocast_dtype,
+    get_default_dtype,
+    get_frame_evaluation,
+    get_profile,
+    get_recursion_limit,
+    get_timer,
+    get_trace,
+    is_anomaly_enabled,
+    is_autocast_cached,
+    is_autocast_enabled,
+    is_collecting,
+    is_deterministic,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    leave_autocast,
+    pop_dispatch_mode,
+    pop_function_mode,
+    pop_saved_tensors_hooks,
+    set_autocast_cached,
+    set_autocast_dtype,
+    set_autocast_enabled,
+    set_default_device,
+    set_default_dtype,
+    set_detect_anomaly,
+    set_deterministic,
+    set_frame_evaluation,
+    set_grad_enabled,
+    set_profile,
+    set_recursion_limit,
+    set_timer,
+    set_trace,
+    top_saved_tensors_hooks,
+)
 
-globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+__builtins__ = builtins_copy()
 
 #: The registries themselves, of hooks that every module or every optimizer calls.
 _REGISTRIES: tuple[tuple[types.ModuleType, dict[str, Any]], ...] = tuple(
@@ -33,27 +76,6 @@ _REGISTRIES: tuple[tuple[types.ModuleType, dict[str, Any]], ...] = tuple(
     for module in (sys.modules[owner.__module__] for owner in (nn.Module, torch.optim.Optimizer))
 )
 _GLOBAL_HOOKS = tuple(registry for _, named in _REGISTRIES for registry in named.values())
-
-_float32 = torch.float32
-_set_grad, _is_grad = torch._C._set_grad_enabled, torch.is_grad_enabled
-_set_dtype, _get_dtype = torch.set_default_dtype, torch.get_default_dtype
-_set_anomaly, _is_anomaly = torch.autograd.set_detect_anomaly, torch.is_anomaly_enabled
-_set_deterministic = torch._C._set_deterministic_algorithms  # the public one imports a compiler
-_is_deterministic = torch.are_deterministic_algorithms_enabled
-_is_inference, _is_autocast = torch.is_inference_mode_enabled, torch.is_autocast_enabled
-_function_modes, _dispatch_modes = torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack
-_set_device = torch.set_default_device
-_function_mode_at = torch._C._get_function_stack_at
-_pop_function_mode = torch._C._pop_torch_function_stack
-_pop_dispatch_mode = torch._C._pop_torch_dispatch_stack
-_saved_tensors_hooks = torch._C._autograd._top_saved_tensors_default_hooks
-_pop_saved_tensors_hooks = torch._C._autograd._pop_saved_tensors_default_hooks
-_get_frame_evaluation = torch._C._dynamo.eval_frame.get_eval_frame_callback
-_set_frame_evaluation = torch._C._dynamo.eval_frame.set_eval_frame
-_count_threads, _is_collecting = _thread._count, gc.isenabled
-_set_timer, _get_timer, _timer = signal.setitimer, signal.getitimer, signal.ITIMER_REAL
-_get_trace, _get_profile, _get_recursion_limit = sys.gettrace, sys.getprofile, sys.getrecursionlimit
-_set_trace, _set_profile = sys.settrace, sys.setprofile
 
 _printing: Any = vars(torch._tensor_str.PRINT_OPTS)
 _print_as = dict(_printing)
@@ -92,16 +114,16 @@ _settings = {name: read() for name, (read, _) in _SETTINGS.items()}
 
 def restore_modes() -> None:
     """Put back grad mode, default dtype, other modes of torch, warnings, global hooks and the timer."""
-    _set_timer(_timer, 0)  # an alarm would go off in another question's request
+    set_timer(ITIMER_REAL, 0)  # an alarm would go off in another question's request
     _leave_intercepting_modes()
     _restore_lasting_modes()
-    _set_grad(True)
-    if _get_dtype() is not _float32:
-        _set_dtype(_float32)
-    if _is_anomaly():
-        _set_anomaly(False)
-    if _is_deterministic():
-        _set_deterministic(False)
+    set_grad_enabled(True)
+    if get_default_dtype() is not float32:
+        set_default_dtype(float32)
+    if is_anomaly_enabled():
+        set_detect_anomaly(False)
+    if is_deterministic():
+        set_deterministic(False)
     for hooks in _GLOBAL_HOOKS:
         hooks.clear()
     for name, (read, put) in _SETTINGS.items():
@@ -116,40 +138,40 @@ def intercepting_modes() -> list[str]:
 
     The default device is such a mode too, but harmless; it is put back.
     """
-    if _function_modes():
-        _set_device(None)
-    modes_in_force = {"torch function modes": _function_modes(), "torch dispatch modes": _dispatch_modes()}
-    return [kind for kind, number in modes_in_force.items() if number]
+    if count_function_modes():
+        set_default_device(None)
+    numbers = {"torch function modes": count_function_modes(), "torch dispatch modes": count_dispatch_modes()}
+    return [kind for kind, number in numbers.items() if number]
 
 
 def _is_tracing() -> bool:
-    return _get_trace() is not None or _get_profile() is not None
+    return get_trace() is not None or get_profile() is not None
 
 
 def _leave_intercepting_modes() -> None:
     intercepting_modes()
-    while _function_modes():
-        _pop_function_mode()
-    while _dispatch_modes():
-        _pop_dispatch_mode(None)
-    while _saved_tensors_hooks(False) is not None:
-        _pop_saved_tensors_hooks()
-    if _get_frame_evaluation() is not None:
-        _set_frame_evaluation(None)
+    while count_function_modes():
+        pop_function_mode()
+    while count_dispatch_modes():
+        pop_dispatch_mode(None)
+    while top_saved_tensors_hooks(False) is not None:
+        pop_saved_tensors_hooks()
+    if get_frame_evaluation() is not None:
+        set_frame_evaluation(None)
     if _is_tracing():  # to end what is not there costs milliseconds
-        _set_trace(None)
-        _set_profile(None)
+        set_trace(None)
+        set_profile(None)
 
 
 def listeners() -> dict[str, int]:
     """How many of each kind are called while torch works; a default device does not count."""
-    foreign = [n for n in range(_function_modes()) if type(_function_mode_at(n)) is not DeviceContext]
+    foreign = [n for n in range(count_function_modes()) if type(function_mode_at(n)) is not DeviceContext]
     return {
         "torch function modes": len(foreign),
-        "torch dispatch modes": _dispatch_modes(),
-        "hooks on saved tensors": _saved_tensors_hooks(False) is not None,
+        "torch dispatch modes": count_dispatch_modes(),
+        "hooks on saved tensors": top_saved_tensors_hooks(False) is not None,
         "tracing": _is_tracing(),
-        "frame evaluation": _get_frame_evaluation() is not None,
+        "frame evaluation": get_frame_evaluation() is not None,
     }
 
 
@@ -169,66 +191,59 @@ def interceptions(before: dict[str, int]) -> tuple[list[str], list[str]]:
 def modes() -> dict[str, Any]:
     """The state that one question's code could change for another, as comparable values."""
     return {
-        "grad mode": _is_grad(),
-        "default dtype": str(_get_dtype()),
-        "anomaly mode": _is_anomaly(),
-        "deterministic algorithms": _is_deterministic(),
+        "grad mode": is_grad_enabled(),
+        "default dtype": str(get_default_dtype()),
+        "anomaly mode": is_anomaly_enabled(),
+        "deterministic algorithms": is_deterministic(),
         "global hooks": sum(map(len, _GLOBAL_HOOKS)),
-        "inference mode": _is_inference(),
-        "autocast": _is_autocast("cpu"),
-        "torch function modes": _function_modes(),
-        "torch dispatch modes": _dispatch_modes(),
-        "hooks on saved tensors": _saved_tensors_hooks(False) is not None,
-        "threads": _count_threads(),
-        "timer": _get_timer(_timer)[0] > 0,
+        "inference mode": is_inference_mode_enabled(),
+        "autocast": is_autocast_enabled("cpu"),
+        "torch function modes": count_function_modes(),
+        "torch dispatch modes": count_dispatch_modes(),
+        "hooks on saved tensors": top_saved_tensors_hooks(False) is not None,
+        "threads": count_threads(),
+        "timer": get_timer(ITIMER_REAL)[0] > 0,
         "tracing": _is_tracing(),
-        "recursion limit": _get_recursion_limit(),
-        "garbage collection": _is_collecting(),
+        "recursion limit": get_recursion_limit(),
+        "garbage collection": is_collecting(),
         **{name: read() for name, (read, _) in _SETTINGS.items()},
     }
 
 
 def threads() -> int:
     """How many threads run besides the first; they may reach another question."""
-    return _count_threads()
+    return count_threads()
 
 
 # Modes that a cell or a function may enter and never leave.
 
 _KINDS = ("cpu", "cuda")  # of devices; what lasts for another kind reaches no tensor of a request
-_Inference, _set_autocast = torch._C._InferenceMode, torch.set_autocast_enabled
-_get_autocast_dtype, _set_autocast_dtype = torch.get_autocast_dtype, torch.set_autocast_dtype
-_is_cached, _set_cached = torch.is_autocast_cache_enabled, torch.set_autocast_cache_enabled
-_clear_cache = torch.clear_autocast_cache
-_enter, _leave = torch.autocast_increment_nesting, torch.autocast_decrement_nesting
-_dtypes = {kind: _get_autocast_dtype(kind) for kind in _KINDS}
-_set_recursion_limit = sys.setrecursionlimit
-_recursion_limit = _get_recursion_limit()
-_collect = gc.enable
+_dtypes = {kind: get_autocast_dtype(kind) for kind in _KINDS}
+_recursion_limit = get_recursion_limit()
 _guards: list[Any] = []  # kept alive, because torch's guard restores the previous mode when it is freed
 
 
 def _restore_lasting_modes() -> None:
     """Put back inference mode, autocast, the recursion limit and the collection of garbage."""
-    if _is_inference():
-        _guards.append(_Inference(False))
+    if is_inference_mode_enabled():
+        _guards.append(InferenceMode(False))
     for kind in _KINDS:
-        if _is_autocast(kind):
-            _set_autocast(kind, False)
-        if _get_autocast_dtype(kind) is not _dtypes[kind]:
-            _set_autocast_dtype(kind, _dtypes[kind])
-    if not _is_cached():
-        _set_cached(True)
+        if is_autocast_enabled(kind):
+            set_autocast_enabled(kind, False)
+        if get_autocast_dtype(kind) is not _dtypes[kind]:
+            set_autocast_dtype(kind, _dtypes[kind])
+    if not is_autocast_cached():
+        set_autocast_cached(True)
     # Every region is left, in which the cache would keep weights that were cast before.
-    depth = _enter()  # that makes 1 where there was no region; torch counts below zero too
+    depth = enter_autocast()  # that makes 1 where there was no region; torch counts below zero too
     if depth != 1:
-        _clear_cache()
+        clear_autocast_cache()
     while depth != 0:
-        depth = _leave() if depth > 0 else _enter()
-    if _get_recursion_limit() != _recursion_limit:
-        _set_recursion_limit(_recursion_limit)
-    if not _is_collecting():
-        _collect()
+        depth = leave_autocast() if depth > 0 else enter_autocast()
+    if get_recursion_limit() != _recursion_limit:
+        set_recursion_limit(_recursion_limit)
+    if not is_collecting():
+        enable_collecting()
 
 
 # Operations that are given another kernel (``torch.library``), which nothing can put back.
@@ -319,13 +334,12 @@ class _ManyAttributes:
 
     def restore(self) -> list[str]:
         """Restore changed attributes; returns their names."""
-        are_same = all(map(is_, map(_get, self._places, self._names, repeat(_MISSING)), self._values))
+        are_same = all(map(is_, map(dict.get, self._places, self._names, repeat(_MISSING)), self._values))
         if are_same and [*map(len, self._classes)] == self._sizes:
             return []
         return [name for attributes in self._several for name in attributes.restore()]
 
 
-_get = dict.get
 _modules: list[_Attributes] = []
 _classes: dict[type, _Attributes] = {}  # all that torch's modules offer
 _relied_on = {"always": _ManyAttributes(), "of the request": _ManyAttributes()}

@@ -5,39 +5,43 @@
 
 from __future__ import annotations
 
-import builtins
-import gc
 import math
-import random
 import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
 
-from . import errors, gradients, identity, kinds, torch_objects
+from . import errors, gradients, kinds, torch_objects
 from .encoding import Raised, key_text, snap
 from .graph import graph
 from .opaque import sealed_function
+from .originals import (
+    builtins_copy,
+    catch_warnings,
+    collect_garbage,
+    identity,
+    seed_numpy,
+    seed_python,
+    seed_torch,
+    simplefilter,
+    weak_reference,
+)
 from .watching import graph_at
 
-globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
+__builtins__ = builtins_copy()
 
-_seed_torch, _seed_python, _seed_numpy = torch.default_generator.manual_seed, random.seed, np.random.seed
 _calls = [0, 0]  # a seed of this request, and how often students' functions were called in it
-_collect = gc.collect
-_catch_warnings, _simplefilter, _ref = warnings.catch_warnings, warnings.simplefilter, weakref.ref
 
 
 def reseed(number: int) -> None:
     """Let every random generator start again, in 1 us where ``torch.manual_seed`` takes 90."""
-    _seed_torch(number)
-    _seed_python(number)
-    _seed_numpy(number & 0xFFFFFFFF)  # the generator students' code draws from
+    seed_torch(number)
+    seed_python(number)
+    seed_numpy(number & 0xFFFFFFFF)  # the generator students' code draws from
 
 
 def begin_request(seed: int) -> None:
@@ -87,8 +91,8 @@ def attempt(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def warned(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, list[str]]:
     """The function's result, and the texts of the warnings it caused, also through a filter that it left."""
-    with _catch_warnings(record=True) as caught:
-        _simplefilter("always")
+    with catch_warnings(record=True) as caught:
+        simplefilter("always")
         before = [*warnings.filters]
         result = function(*args, **kwargs)
         left = ["a filter of warnings is left"] if [*warnings.filters] != before else []
@@ -96,7 +100,7 @@ def warned(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any
 
 
 def _marked(node: Any, x: Any) -> Any:
-    _marks.append(_ref(node))  # which lives exactly as long as its graph
+    _marks.append(weak_reference(node))  # which lives exactly as long as its graph
     return x.clone()
 
 
@@ -119,7 +123,7 @@ def mark(tensor: Any) -> Any:
 def alive(at_most: int = 0) -> int:
     """The number of marked graphs that are alive; above ``at_most``, garbage is collected first."""
     if sum(node() is not None for node in _marks) > at_most:
-        _collect()
+        collect_garbage()
     return sum(node() is not None for node in _marks)
 
 

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import builtins
-import gc
 import types
 from collections.abc import Callable
 from typing import Any
 
-import torch
-
 from .graph import graph
 from .opaque import opaque
+from .originals import builtins_copy, is_grad_enabled, module_dict_of, referents_of
 from .torch_objects import is_tensor, made_by
 
-globals()["__builtins__"] = dict(vars(builtins))  # a copy that patches of the module do not reach
-
-_module_dict = torch.nn.Module.__dict__["__dict__"].__get__
-_is_grad_enabled = torch.is_grad_enabled
-_referents = gc.get_referents
+__builtins__ = builtins_copy()
 
 
 def graph_at(  # noqa: PLR0913 - each is asked for by some picture
@@ -37,7 +30,7 @@ def graph_at(  # noqa: PLR0913 - each is asked for by some picture
     forward, counted = module.forward, [0, 0]  # calls of the module, and steps that were known at the last
 
     def watched(*args: Any, **kwargs: Any) -> Any:
-        if not _is_grad_enabled():
+        if not is_grad_enabled():
             calls[counted[1] :] = [record for record in calls[counted[1] :] if record["has_history"]]
         elif len(calls) >= after:
             counted[:] = counted[0] + 1, len(calls)
@@ -46,7 +39,7 @@ def graph_at(  # noqa: PLR0913 - each is asked for by some picture
                 drawn.append(graph(**_states(calls[-last:], given, into), **named))
         return forward(*args, **kwargs)
 
-    _module_dict(module)["forward"] = replacement(module, forward, watched)
+    module_dict_of(module)["forward"] = replacement(module, forward, watched)
     return lambda: drawn[0] if drawn else None
 
 
@@ -70,7 +63,7 @@ def _calls_of(module: Any) -> list[dict[str, Any]]:
         record["has_history"] = is_tensor(first) and made_by(first) is not None
         return output
 
-    _module_dict(module)["forward"] = replacement(module, forward, watched)
+    module_dict_of(module)["forward"] = replacement(module, forward, watched)
     return calls
 
 
@@ -80,7 +73,7 @@ def _python_function(forward: Any) -> Any:
     function = getattr(forward, "__func__", forward)
     if type(function) is types.FunctionType:
         return function
-    return next(f for f in _referents(function) if type(f) is types.FunctionType)
+    return next(f for f in referents_of(function) if type(f) is types.FunctionType)
 
 
 def _plain(value: Any) -> Any:

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import platform
-import textwrap
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from grader.errors import SandboxError
 from grader.sandbox.zygote import Zygote
 
-_WIDTH = 79
-_INDENT = 17
-
 _FILES = {
     "landlock+seccomp": (
-        "only Python's library and the installed packages can be read, and nothing but /dev/null be written"
+        "version {landlock}: a worker reads only Python's library and the installed packages, and writes "
+        "only to /dev/null"
     ),
     "sealed seccomp": (
         "missing in this kernel or container, so the filter refuses to open or look up any file: a notebook "
-        "can import what was loaded before the sandbox closed (torch, numpy, much of the standard library, "
-        "and what grader/grading/executor.py lists if a notebook of the class asks for it) and nothing else"
+        "can import only what was loaded before the sandbox closed (torch, numpy, much of the standard "
+        "library, and what grader/grading/executor.py lists if a notebook of the class asks for it)"
     ),
 }
 _USERS = {
@@ -31,84 +27,63 @@ _USERS = {
         "many threads can prevent the ones graded at the same time from starting any"
     ),
     "same": (
-        "workers run as you (uid {uid}), because only root can make them another user: what keeps them from "
-        "your files and processes are the other layers alone, and your own tasks count towards the limit"
+        "workers run as you (uid {uid}), because only root can make them another user: only the other layers "
+        "keep them from your files and processes, and your own tasks count towards the limit"
     ),
 }
 _CAPABILITIES = (
     "workers keep {kept}, because other users may not enter Python's folder: only Landlock, not permission "
     "bits, limits what a worker reads; a Python in /usr or /opt needs no capability"
 )
+_LAYERS = """
+  Landlock: {files}
+  seccomp: only system calls for computing: no process, program, socket, namespace, trace or signal to others
+  user: {users}
+  capabilities: {capabilities}
+  limits: {memory:.1f} GiB of addresses, {cpu_seconds} s of processor time, {descriptors} descriptors, \
+{tasks} tasks, no file, no core dump
+  descriptors: a worker inherits only its own pipes, and no other process can look in
+"""
 
 
-@dataclass(frozen=True)
-class SelfTestReport:
-    """The zygote's first message, and the sentence with which `grade` refuses, if it does."""
+def run_self_test() -> tuple[str, bool]:
+    """Start a zygote, which attacks its own sandbox.
 
-    hello: Mapping[str, Any]
-    refusal: str | None
+    Returns:
+        The report, and whether the sandbox holds.
 
-    def __str__(self) -> str:
-        """The whole report as plain text of at most 79 columns."""
-        kernel = f"{platform.system()} {platform.release()} on {platform.machine()}"
-        machine = [
-            *_line("kernel", kernel),
-            *_line("torch", self.hello.get("torch") or "unknown"),
-            *_line("protection", "none" if self.refusal else self.hello["protection"]),
-        ]
-        parts = [machine, *self._layers(), *self._preflight()]
-        verdict = f"grader: {self.refusal}." if self.refusal else "The sandbox holds."
-        parts.append(textwrap.wrap(verdict, _WIDTH, break_on_hyphens=False))
-        return "\n\n".join("\n".join(part) for part in parts)
-
-    def _layers(self) -> Iterator[list[str]]:
-        if not self.hello.get("layers"):
-            return
-        sandbox, name = self.hello["layers"], self.hello["protection"]
-        version = f"version {sandbox['landlock']}: " if sandbox["landlock"] else ""
-        capabilities = _CAPABILITIES.format(**sandbox) if sandbox["kept"] else "none is kept"
-        memory = f"{sandbox['memory_bytes'] / 2**30:.1f} GiB of addresses"
-        yield [
-            "Layers:" if self.refusal is None else "Layers that were prepared, and are not in force:",
-            *_line("Landlock", version + _FILES[name]),
-            *_line(
-                "seccomp",
-                "only the system calls that computing needs: no process, program, socket, namespace, "
-                "tracing or signal to others",
-            ),
-            *_line("user", _USERS[sandbox["user"]].format(**sandbox)),
-            *_line("capabilities", capabilities),
-            *_line(
-                "limits",
-                f"{memory}, {sandbox['cpu_seconds']} s of processor, {sandbox['descriptors']} descriptors, "
-                f"{sandbox['tasks']} tasks, no file, no core dump",
-            ),
-            *_line(
-                "descriptors", "nothing is inherited but the worker's own pipes; no other process may look in"
-            ),
-        ]
-
-    def _preflight(self) -> Iterator[list[str]]:
-        findings = self.hello.get("findings")
-        if not findings or findings["trouble"]:
-            return
-        for title, outcomes, good, bad in (
-            ("Attacks the preflight made from inside:", findings["attacks"], "stopped", "GOT THROUGH"),
-            ("What has to work inside:", findings["controls"], "works", "BROKEN"),
-        ):
-            yield [title, *(f"  {name}: {good if holds else bad}" for name, holds in outcomes.items())]
-
-
-def run_self_test() -> SelfTestReport:
-    """Start a zygote, which attacks its own sandbox; BrokenRunError if it could not even be started."""
+    Raises:
+        BrokenRunError: the zygote could not even be started.
+    """
     try:
         with Zygote() as zygote:
-            return SelfTestReport(zygote.sandbox.hello, None)
+            return report(zygote.sandbox.hello), True
     except SandboxError as error:
-        return SelfTestReport(error.hello or {}, str(error))
+        return report(error.hello or {}, str(error)), False
 
 
-def _line(label: str, text: str) -> list[str]:
-    """A label, and beside it the text in as many lines as it needs."""
-    first = f"  {label:<{_INDENT - 2}}"
-    return textwrap.wrap(text, _WIDTH, initial_indent=first, subsequent_indent=" " * _INDENT)
+def report(hello: Mapping[str, Any], refusal: str = "") -> str:
+    """The zygote's first message as text; `refusal` is the sentence with which `grade` refuses, if so."""
+    text = f"kernel: {platform.system()} {platform.release()} on {platform.machine()}\n"
+    text += (
+        f"torch: {hello.get('torch', 'unknown')}\nprotection: {'none' if refusal else hello['protection']}\n"
+    )
+    if layers := hello.get("layers"):
+        text += "\nLayers that were prepared, and are not in force:" if refusal else "\nLayers:"
+        capabilities = _CAPABILITIES if layers["kept"] else "none is kept"
+        text += _LAYERS.format(
+            files=_FILES[hello["protection"]].format(**layers),
+            users=_USERS[layers["user"]].format(**layers),
+            capabilities=capabilities.format(**layers),
+            memory=layers["memory_bytes"] / 2**30,
+            **layers,
+        )
+    findings = hello.get("findings") or {}
+    for title, kind, good, bad in (
+        ("Attacks from inside the sandbox:", "attacks", "stopped", "GOT THROUGH"),
+        ("What must work inside:", "controls", "works", "BROKEN"),
+    ):
+        if outcomes := findings.get(kind):
+            lines = [f"  {name}: {good if holds else bad}" for name, holds in outcomes.items()]
+            text += "\n".join(["", title, *lines, ""])
+    return f"{text}\n{f'grader: {refusal}.' if refusal else 'The sandbox holds.'}"

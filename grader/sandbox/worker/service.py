@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import binascii
-import builtins
 import json
 import marshal
 import os
 import signal
-import struct
 import sys
-import types
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from grader.runtime import (
@@ -30,17 +27,24 @@ from grader.runtime import (
 )
 from grader.runtime.names import parse_starter_code
 from grader.runtime.opaque import hide_subclasses, opaque
+from grader.runtime.originals import (
+    builtins_copy,
+    bytes_from_base64,
+    exit_process,
+    pack,
+    read_descriptor,
+    unpack,
+    write_descriptor,
+)
 from grader.runtime.perturbation import Beginning, Perturbation
 from grader.runtime.student_namespace import CallWatch, StudentNamespace
 
 from . import ANSWER, NOTICES, PIPES, REQUEST
 from .confinement import Sandbox
 
-_builtins = dict(vars(builtins))
-globals()["__builtins__"] = _builtins  # a copy that patches of the module do not reach
-_read, _write, _exit, _pack, _unpack = os.read, os.write, os._exit, struct.pack, struct.unpack
+__builtins__ = builtins_copy()
 _WRITABLE_BY_ITS_BITS = "/tmp"  # noqa: S108 - nothing can be written there, but matplotlib looks at the bits
-_load, _decode, _Module = marshal.loads, binascii.a2b_base64, types.ModuleType
+_load = marshal.loads
 # The parts of json that are written in C: a notebook can exchange whatever stands in Python around them.
 _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 _chunks = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
@@ -80,7 +84,7 @@ def prepare(released_cells: Iterable[str], starter_code: Iterable[str]) -> None:
 
 def _be_main(notebook: cells.Notebook) -> None:
     """Give the notebook's names to the module ``__main__``, where pickle and inspect look for them."""
-    main = sys.modules["__main__"] = types.ModuleType("__main__")
+    main = sys.modules["__main__"] = ModuleType("__main__")
     main.__dict__.clear()
     notebook.live_in(main.__dict__)
 
@@ -115,25 +119,25 @@ def _arrange_descriptors(request: int, answer: int, output: int, notices: int) -
 
 
 def _receive() -> Any:
-    (length,) = _unpack(">I", _read_exactly(4))
+    (length,) = unpack(">I", _read_exactly(4))
     return _scan(_read_exactly(length).decode(), 0)[0]
 
 
 def _read_exactly(length: int) -> bytes:
     data = b""
     while len(data) < length:
-        chunk = _read(REQUEST, length - len(data))
+        chunk = read_descriptor(REQUEST, length - len(data))
         if not chunk:
-            _exit(0)  # the outside hung up
+            exit_process(0)  # the outside hung up
         data += chunk
     return data
 
 
 def _send(message: Any) -> None:
     payload = "".join(_chunks(message, 0)).encode()
-    data = _pack(">I", len(payload)) + payload
+    data = pack(">I", len(payload)) + payload
     while data:
-        data = data[_write(ANSWER, data) :]
+        data = data[write_descriptor(ANSWER, data) :]
 
 
 class Service:
@@ -191,15 +195,15 @@ class Service:
     @staticmethod
     def _words(code: str, watch: CallWatch) -> dict[str, Any]:
         """The code that was sent, defined again: nothing of an earlier request is left in it."""
-        module = _Module("inside")
+        module = ModuleType("inside")
         words = vars(module)
         words.update(
             {**kinds.NAMES, **vocabulary.WORDS},
             observe_cases=partial(contract.observe_cases, watch),
             __opaque__=opaque,  # around every function that was sent (``sandbox/request_code.py``)
-            __builtins__=dict(_builtins),
+            __builtins__=builtins_copy(),
         )
-        loaded = _load(_decode(code))
+        loaded = _load(bytes_from_base64(code))
         audit.begin_request(words)
         audit.expect(loaded)
         exec(loaded, words)
