@@ -53,7 +53,7 @@ class SideEffects:
     def __init__(self, **named: Any) -> None:
         self._named = named
         self._numbers: dict[int, tuple[int, Any]] = {}  # holds the objects, so that no id is used twice
-        self._begun = _Recorder(self._numbers)
+        self._begun: _Recorder
         self._changes: dict[str, Any] = {"before": {}, "after": {}}
 
     def __enter__(self) -> dict[str, Any]:
