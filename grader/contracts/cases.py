@@ -117,22 +117,22 @@ class Observation:
     """The record of one call of a function. The worker doesn't send fields with their default value.
 
     Attributes:
-        result: the return value; NOT_RECORDED if the contract ignores it.
+        result: the return value; NOT_RECORDED if ignored.
         raised: the error that the call raised.
         side_effects: the caller's objects before and after the call, by path.
-        earlier_result: whether the result of an earlier call is unchanged.
+        earlier_result: whether an earlier call's result is unchanged.
         later_result: whether it is still unchanged after calls with other arguments.
-        gradients: gradients of a loss of the result; NOT_RECORDED if none was computed.
-        earlier_gradients: gradients of a loss of an earlier call's result.
-        pending: backward of losses that were computed before the call, by argument.
+        gradients: gradients of a loss of the result; NOT_RECORDED if not computed.
+        earlier_gradients: the same for an earlier call's result.
+        pending: backward of losses computed before the call, by argument.
         arrives: whether a gradient reaches the caller's leaves unchanged.
         incoming: whether backward left its incoming gradient unchanged.
         recorded: events of networks, optimizers and warnings during the call.
-        memory: bytes held after the call, if the case measures memory.
-        then: the return value of the contract's ``then`` function.
+        memory: bytes held after the call, if measured.
+        then: the return value of the contract's ``then``.
         storage: the arguments whose storage each tensor of the result shares, or ``an earlier result``.
         shared: whether tensors of the result share storage with each other.
-        objects: for each tensor of the result, the argument that is the same object, or empty.
+        objects: for each tensor of the result, the same object among the arguments, or empty.
         mistakes: wrong results of common mistakes, by name.
         stopped_after: seconds after which the call was stopped; 0.0 if an earlier case was stopped.
     """
@@ -163,7 +163,7 @@ class Observation:
 
     @cached_property
     def changes(self) -> Mapping[str, str]:
-        """A sentence for each part of the caller's objects that the call changed, by ``path:part``."""
+        """A sentence for each changed part of the caller's objects, by ``path:part``."""
         return changed_parts(self.side_effects)
 
 
@@ -302,12 +302,12 @@ class SeenCall:
 
     @property
     def changes(self) -> Mapping[str, str]:
-        """A sentence for each part of the caller's objects that the call changed, by ``path:part``."""
+        """A sentence for each changed part of the caller's objects, by ``path:part``."""
         return self.observed.changes
 
     @property
     def warnings(self) -> Sequence[str]:
-        """The texts of the warnings of the call."""
+        """The texts of the call's warnings."""
         given = self.observed.recorded.get("given", ()) if isinstance(self.observed.recorded, Mapping) else ()
         return [text for text in given if isinstance(text, str)]
 
@@ -318,11 +318,11 @@ class SeenCall:
 
     @property
     def rows_share_storage(self) -> bool:
-        """Whether tensors or entries of the result share storage with each other, unlike the reference's."""
+        """Whether tensors or entries of the result share storage, unlike the reference's."""
         return bool(self.observed.shared) and not self._reference.shared
 
     def before(self, path: str) -> Tensor:
-        """A tensor of the caller's before the call, by its path.
+        """A tensor of the caller's before the call.
 
         Raises:
             NotApplicable: there is no such tensor in this case.
@@ -331,7 +331,7 @@ class SeenCall:
         return self._of_caller("before", path)
 
     def after(self, path: str) -> Tensor:
-        """The tensor at the same path after the call; the check fails if it is gone.
+        """The same tensor after the call; the check fails if it is gone.
 
         Raises:
             NotApplicable: there is no such tensor in this case.
@@ -351,7 +351,7 @@ class SeenCall:
         return tensor
 
     def error_of_pending(self, name: str) -> Raised | None:
-        """The error of ``backward()`` on a loss that was computed from an argument before the call.
+        """The error of ``backward()`` on a loss computed from an argument before the call.
 
         None if it raised none.
 
