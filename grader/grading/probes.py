@@ -145,6 +145,9 @@ _WARNINGS = (
     ),
     Probe("[*warnings.filters] == before", ["import warnings", "before = [*warnings.filters]"]),
 )
+_RANDOM_NUMBERS = Probe(
+    "torch.equal(torch.random.get_rng_state(), before)", ["before = torch.random.get_rng_state()"]
+)
 _CAUGHT = "except (Exception, KeyboardInterrupt):"
 _HELD = "[p.grad.clone() for group in {x}.param_groups for p in group['params']]"
 _COUNTED = Probe("len(calls)", ["calls = []", "{x}.register_forward_hook(lambda *_: calls.append(1))"])
@@ -275,6 +278,8 @@ def _of_field(  # noqa: C901, PLR0912 - one for each field
             yield Probe("torch.equal(g, torch.ones_like(g))", after=sent)
         case "recorded" if isinstance(seen, dict) and isinstance(expected, dict):
             yield from _WARNINGS if "warnings" in case.record else ()
+            if seen.get("random numbers") != expected.get("random numbers"):
+                yield _RANDOM_NUMBERS
             differing = [one for one in _OF_RECORDED if seen.get(one) != expected.get(one)]
             for one in differing:
                 maker = "optimizer" if one == "steps" else "module"

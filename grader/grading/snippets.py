@@ -43,6 +43,7 @@ _MOST_STORED = 500  # outcomes of the reference
 _MOST_TEXT = 120  # characters of what a process said
 _MOST_LINES = 40  # of a snippet
 _WIDTH = 76
+_SEEDED = "torch.manual_seed(0)"
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,11 @@ class Candidate:
 
     @property
     def program(self) -> list[str]:
-        """The lines as a worker runs them: they return the observation of values, and the text of any."""
-        lines, probe = self.lines, self.probe
+        """The lines as a worker runs them: they return the observation of values, and the text of any.
+
+        Without a seed of their own they get one, so that equal answers draw equal numbers.
+        """
+        lines, probe = [_SEEDED, *self.lines], self.probe
         if not probe.shows:
             return [*lines, "return None, ''"]
         value = "seen" if probe.kind == "values" else "None"
@@ -291,11 +295,11 @@ class _Program:
         self._begins: list[int] = []
         for number, candidate in enumerate(candidates):
             lines.append(f"    def candidate_{number}():")
-            self._begins.append(len(lines) + 1)
+            self._begins.append(len(lines) + 2)  # below the seed
             lines += [f"        {line}" for line in candidate.program]
         names = ", ".join(f"candidate_{number}" for number in range(len(candidates)))
         lines.append(f"    return [attempt(one) for one in ({names},)]")
-        self.request = Request(self.name, "\n".join(lines), 0, CONTRACT_SECONDS)
+        self.request = Request(self.name, "\n".join(lines), None, CONTRACT_SECONDS)
 
     def first_shown(self, seen: RequestOutcome, right: RequestOutcome) -> dict[str, str] | None:
         """The first snippet in which the fault shows, by the id of its check."""
@@ -304,7 +308,7 @@ class _Program:
         for candidate, begin, own, expected in zip(self.candidates, self._begins, seen, right, strict=False):
             comment, lines = _comment(candidate, own, expected), candidate.lines
             if isinstance(own, Raised) and own.inside is not None:
-                lines = lines[: max(1, own.inside - begin + 1)]
+                lines = _up_to(lines, own.inside - begin + 1)
             if comment is not None:
                 text = "\n".join(_with_comment(lines, comment))
                 imports = [
@@ -312,6 +316,18 @@ class _Program:
                 ]
                 return {candidate.check: "\n".join([*imports, text])}
         return None
+
+
+def _up_to(lines: Sequence[str], number: int) -> list[str]:
+    """The lines up to the end of the statement in which an error was raised.
+
+    All of them if this is a definition, because then a later statement called it.
+    """
+    for node in ast.parse("\n".join(lines)).body:
+        end = node.end_lineno or node.lineno
+        if number <= end:
+            return [*lines[: None if isinstance(node, ast.ClassDef | ast.FunctionDef) else end]]
+    return [*lines]
 
 
 def _comment(candidate: Candidate, seen: Any, expected: Any) -> str | None:

@@ -34,7 +34,9 @@ from .watching import graph_at
 
 __builtins__ = builtins_copy()
 
-_calls = [0, 0]  # a seed of this request, and how often students' functions were called in it
+#: The seed of this request, if it has one, and how often students' functions were called in it.
+_seed: list[int | None] = [None]
+_calls = [0]
 
 
 def reseed(number: int) -> None:
@@ -44,24 +46,27 @@ def reseed(number: int) -> None:
     seed_numpy(number & 0xFFFFFFFF)  # the generator students' code draws from
 
 
-def begin_request(seed: int) -> None:
-    """Forget the marks of earlier requests and seed everything for the next."""
+def begin_request(seed: int | None) -> None:
+    """Forget the marks of earlier requests, and seed everything for the next if it has a seed."""
     _marks.clear()
-    gradients.begin_request(seed)
-    _calls[:] = [gradients.derived(seed, b"calls"), 0]
-    reseed(gradients.derived(seed, b"inputs"))  # which student code can read with torch.initial_seed()
+    gradients.begin_request(seed or 0)
+    _calls[:] = [0]
+    _seed[:] = [None if seed is None else gradients.derived(seed, b"calls")]
+    if seed is not None:
+        reseed(gradients.derived(seed, b"inputs"))  # which student code can read with torch.initial_seed()
 
 
 def seed_of_case(number: int) -> int:
     """A seed for a case of a contract; students' code learns it of the present case only."""
-    return gradients.derived(_calls[0], b"case %d" % number)
+    return gradients.derived(_seed[0] or 0, b"case %d" % number)
 
 
 def end_call() -> None:
     """Seed everything again: what a student's function drew or seeded changes no later input."""
     kinds.note_end_of_call()
-    _calls[1] += 1
-    reseed(gradients.derived(_calls[0], b"%d" % _calls[1]))
+    _calls[0] += 1
+    if _seed[0] is not None:
+        reseed(gradients.derived(_seed[0], b"%d" % _calls[0]))
     kinds.note_reseed()
 
 

@@ -167,7 +167,7 @@ class Service:
         cells = {name: self._notebook.history.given_in(name) for name in names}
         return {"names": names, "cells": cells, "patched": patched}
 
-    def _observe(self, answer: str, name: str, code: str, seed: int, perturbed: int) -> Any:
+    def _observe(self, answer: str, name: str, code: str, seed: int | None, perturbed: int) -> Any:
         """Run a contract or a picture in the modes and with the random numbers that every submission gets."""
         self._notebook.show(answer)
         torch_state.restore_modes()
