@@ -8,6 +8,7 @@ the call does not raise the error that the reference raises.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -93,7 +94,8 @@ def assert_same_values(  # noqa: PLR0913 - a message for each kind of value
     if only:
         seen, expected = _parts(case.rules, seen, expected, only)
     messages = _Messages(result, changes, then, recorded)
-    _require(_returned(case, messages, seen, expected, exact_types=exact_types))
+    with _modes_first(seen, expected):
+        _require(_returned(case, messages, seen, expected, exact_types=exact_types))
 
 
 def assert_same_object(case: Case, message: str = "") -> None:
@@ -161,7 +163,8 @@ def assert_same_gradients(  # noqa: PLR0913 - a message for each of the losses
     """
     if not case.is_as_expected:
         wanted = _Gradients(of, because, then, pending, none_is_zero, flags)
-        _require(_gradients_differ(case.rules, wanted, *case.sides))
+        with _modes_first(*case.sides):
+            _require(_gradients_differ(case.rules, wanted, *case.sides))
 
 
 def assert_no_side_effects(case: Case, hint: str = "", *, may_share_storage: bool = False) -> None:
@@ -186,6 +189,24 @@ def assert_no_side_effects(case: Case, hint: str = "", *, may_share_storage: boo
     if _RANDOM_NUMBERS in case.record and seen.recorded and expected.recorded:
         _require(_recorded(_NO_TEXTS, _RANDOM_NUMBERS, seen.recorded, expected.recorded))
     _require(_changed(case.rules, hint or None, seen, expected, may_share_storage=may_share_storage))
+
+
+@contextmanager
+def _modes_first(seen: Observation, expected: Observation) -> Iterator[None]:
+    """Where values are wrong, and a network was called in modes that the caller did not set, fail with that."""
+    try:
+        yield
+    except FailedCheckError:
+        switched = seen.switched if isinstance(seen.switched, list) else ()
+        name = next((str(name) for name in switched if name not in expected.switched), None)
+        if name is None or seen.raised is not None:
+            raise
+        message = (
+            f"Your function calls {name} after changing the mode, `train()` or `eval()`, of {name} or of a part"
+            " of it."
+        )
+        hint = "Run every module in the mode it is in."
+        raise FailedCheckError(Finding("wrong", message, hint, group=f"mode of {name}")) from None
 
 
 def _require(findings: Iterator[Finding]) -> None:

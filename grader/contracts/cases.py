@@ -128,6 +128,7 @@ class Observation:
         arrives: whether a gradient reaches the caller's leaves unchanged.
         incoming: whether backward left its incoming gradient unchanged.
         recorded: events of networks, optimizers and warnings during the call.
+        switched: the names of networks that were called in other modes than before the call.
         memory: bytes held after the call, if measured.
         then: the return value of the contract's ``then``.
         storage: the arguments whose storage each tensor of the result shares, or ``an earlier result``.
@@ -148,6 +149,7 @@ class Observation:
     arrives: Any = True
     incoming: Any = True
     recorded: Any = None
+    switched: Any = ()
     memory: Any = None
     then: Any = NOT_RECORDED
     storage: Any = ()

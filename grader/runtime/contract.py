@@ -180,7 +180,7 @@ class _Case:
             self._between(sequence, setup, earlier)
         arguments = {identity(thing) for one in (setup, other) for thing in one.values()}
         before = _contents(earlier, arguments)
-        networks = {identity(thing): name for name, thing in setup.items() if isinstance(thing, Module)}
+        networks = {name: thing for name, thing in setup.items() if isinstance(thing, Module)}
         recorder = Recorder(networks, self._plan["record"])
         self._switch()
         only_modes = self._case["call.mode"] == "only modes"
@@ -198,6 +198,7 @@ class _Case:
             "earlier_result": not self._plan["result"] or _contents(earlier, arguments) == before,
             "mistakes": mistakes,
             "recorded": recorder.recorded_events() if self._plan["record"] else None,
+            "switched": recorder.switched,
         }
         if seen["raised"] is None and self._plan["result"]:
             places += [(torch_objects.place_of(t), "an earlier result") for t in _tensors(earlier)]
@@ -360,7 +361,7 @@ def _is_default(name: str, value: Any) -> bool:
             return value is True
         case "shared":
             return value is False
-        case "storage" | "objects":
+        case "storage" | "objects" | "switched":
             return not any(value)
     return False
 

@@ -43,7 +43,7 @@ from .originals import (
     without_subclasses,
     zeros,
 )
-from .torch_objects import made_by, read_grad, storage_of
+from .torch_objects import attributes_of, made_by, modules_of, read_grad, storage_of
 
 __builtins__ = builtins_copy()
 
@@ -255,12 +255,17 @@ _noticed: list[Any] = []
 
 
 class Recorder:
-    """Records the calls of networks during a call of the function, with their arguments."""
+    """Records the calls of networks, given by name, during a call of the function, with their arguments."""
 
-    def __init__(self, networks: dict[int, str], wanted: Collection[str] = ()) -> None:
+    def __init__(self, networks: dict[str, Any], wanted: Collection[str] = ()) -> None:
         events = [note.rpartition(".")[2].partition("+")[0] for note in wanted]
-        self._names, self._wanted = networks, set(events)
-        self.calls = dict.fromkeys(networks.values(), 0)
+        self._names, self._wanted = {identity(net): name for name, net in networks.items()}, set(events)
+        self._parts = {
+            name: [attributes_of(part) for _, part in modules_of(net)] for name, net in networks.items()
+        }
+        self._modes = {name: self._modes_of(name) for name in networks}
+        self.switched: list[str] = []  # networks that were called in other modes than at the beginning
+        self.calls = dict.fromkeys(networks, 0)
         self.copies = 0
         self.recorded = False
         self.sequence = 0  # the number of the operation that autograd would have recorded next
@@ -268,8 +273,8 @@ class Recorder:
         self._random_state = get_torch_random_state() if "random numbers" in self._wanted else None
         self.given: list[Any] = []
         self.steps: list[dict[str, Any]] = []  # of each step of an optimizer the gradients that it had
-        self.entered = dict.fromkeys(networks.values(), 0)  # at most, of rows, in a call
-        self.graphs = dict.fromkeys(networks.values(), 0)  # at most, of earlier calls, alive at a call
+        self.entered = dict.fromkeys(networks, 0)  # at most, of rows, in a call
+        self.graphs = dict.fromkeys(networks, 0)  # at most, of earlier calls, alive at a call
         self._lives: list[tuple[str, Any]] = []  # whose graph, and a weak reference that dies with it
 
     def of_call(self, network: Any, out: Any, begun: int) -> None:
@@ -278,7 +283,12 @@ class Recorder:
             self.copies += 1
         else:
             self.calls[name] += 1
+            if name not in self.switched and self._modes_of(name) != self._modes[name]:
+                self.switched.append(name)
             self._of_rows(name, out, begun)
+
+    def _modes_of(self, name: str) -> list[bool]:
+        return [held.get("training") is True for held in self._parts[name]]
 
     def _of_rows(self, name: str, out: Any, begun: int) -> None:
         """Record how many rows come out, and how many earlier graphs of the network are alive."""
