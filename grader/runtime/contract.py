@@ -211,7 +211,8 @@ class _Case:
             of_earlier = _one_tensor(earlier, [*_tensors(earlier)])
             seen["earlier_gradients"] = self._gradients(of_earlier, _targets(other))
         given = [t for thing in setup.values() for t in tensors_in(thing)]
-        seen["arrives"] = _arrives(given)
+        learning = {identity(t): t for t in given if _learns(t)}
+        seen["arrives"] = gradients.reach([*learning.values()])  # unless a hook changes what it is given
         perturbation.pause()
         left = [*_tensors(result), *given]
         self.leaves = [_leaf(t) for t in given if torch_objects.is_leaf(t)]
@@ -443,11 +444,6 @@ def _learns(tensor: Any) -> bool:
 
 def _leaf(tensor: Any) -> _Leaf:
     return tensor, requires_grad(tensor), identity(torch_objects.read_grad(tensor))
-
-
-def _arrives(tensors: list[Any]) -> bool:
-    """Whether the gradient of each trained leaf reaches its .grad unchanged; a hook may change it."""
-    return gradients.reach(list({identity(t): t for t in tensors if _learns(t)}.values()))
 
 
 def _values(tensors: list[Any]) -> list[Any]:

@@ -73,7 +73,6 @@ set_timer, get_timer = signal.setitimer, signal.getitimer
 ITIMER_REAL, ITIMER_PROF = signal.ITIMER_REAL, signal.ITIMER_PROF
 get_trace, set_trace = sys.gettrace, sys.settrace
 get_profile, set_profile = sys.getprofile, sys.setprofile
-get_recursion_limit, set_recursion_limit = sys.getrecursionlimit, sys.setrecursionlimit
 create_builtin_module = _imp.create_builtin
 
 # Bytes, syntax trees, warnings.
@@ -155,9 +154,7 @@ without_subclasses: Any = torch._C.DisableTorchFunctionSubclass
 is_grad_enabled, set_grad_enabled = torch.is_grad_enabled, torch._C._set_grad_enabled
 get_default_dtype, set_default_dtype = torch.get_default_dtype, torch.set_default_dtype
 set_default_device = torch.set_default_device
-is_anomaly_enabled, set_detect_anomaly = torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly
-is_deterministic = torch.are_deterministic_algorithms_enabled
-set_deterministic = torch._C._set_deterministic_algorithms  # the public one imports a compiler
+is_anomaly_enabled = torch.is_anomaly_enabled
 is_inference_mode_enabled, InferenceMode = torch.is_inference_mode_enabled, torch._C._InferenceMode
 is_autocast_enabled, set_autocast_enabled = torch.is_autocast_enabled, torch.set_autocast_enabled
 get_autocast_dtype, set_autocast_dtype = torch.get_autocast_dtype, torch.set_autocast_dtype
