@@ -193,7 +193,7 @@ def assert_no_side_effects(case: Case, hint: str = "", *, may_share_storage: boo
 
 @contextmanager
 def _modes_first(seen: Observation, expected: Observation) -> Iterator[None]:
-    """Where values are wrong, and a network was called in modes that the caller did not set, fail with that."""
+    """Where values are wrong, and a network was called in other modes than the caller's, fail with that."""
     try:
         yield
     except FailedCheckError:
@@ -202,8 +202,8 @@ def _modes_first(seen: Observation, expected: Observation) -> Iterator[None]:
         if name is None or seen.raised is not None:
             raise
         message = (
-            f"Your function calls {name} after changing the mode, `train()` or `eval()`, of {name} or of a part"
-            " of it."
+            f"Your function calls {name} after changing the mode, `train()` or `eval()`, of {name} or of a "
+            "part of it."
         )
         hint = "Run every module in the mode it is in."
         raise FailedCheckError(Finding("wrong", message, hint, group=f"mode of {name}")) from None
@@ -663,7 +663,7 @@ def _changed(
                 message = f"The result shares storage with {place}, but must have its own."
                 yield Finding("wrong", message, hint, takes_hint=True, group="storage")
         if seen.shared and not expected.shared:
-            message = "Tensors or elements of the result share storage: a write to one changes another."
+            message = "Tensors or elements of the result share storage, so a write to one changes another."
             yield Finding("wrong", message, hint, takes_hint=True, group="shared memory")
     if seen.later_result is not True and expected.later_result is True:
         message = (

@@ -24,9 +24,9 @@ from grader.contracts.finding import FailedCheckError, Finding, diagnosis_and_hi
 from grader.sandbox.values import Raised, Tensor
 
 _COMPARED = (dict, list, tuple, Tensor, int, float, type(None))
-FEW_DIGITS = (
-    "it is right to float32 precision only: was something computed in float32 "
-    "or rounded, or was a small number added, such as an epsilon?"
+FEW_DIGITS = "it is right to float32 precision only"
+HINT_OF_DIGITS = (
+    "Was something computed in float32, or rounded? Was a small number, such as an epsilon, added?"
 )
 
 
@@ -80,14 +80,15 @@ def _finding(message: str, compared: _Comparison, seen: Any, expected: Any) -> F
     if difference.error is not None:
         place = f" ({difference.place})" if difference.place else ""
         return finding_of(difference.error, "raised", f"{diagnosis.rstrip('.')}{place}", difference.place)
+    is_imprecise = difference.kind == "digits"
     return Finding(
         "wrong",
         because(diagnosis, difference),
-        None if difference.says_all else hint,
+        HINT_OF_DIGITS if is_imprecise else None if difference.says_all else hint,
         takes_hint=not difference.says_all,
         group=f"{difference.place} {difference.kind}".strip(),
         is_none=difference.is_none,
-        of_values=True,
+        of_values=not is_imprecise,
         varying=because_varying(diagnosis, difference),
     )
 

@@ -46,8 +46,8 @@ _DIAGNOSES = {
         "torch.tensor(...), or made of tensors that do not require grad"
     ),
     "appears to not have been used in the graph": (
-        "the tensor the gradient is asked for is not on the way to the output. Does it take no part, was the "
-        "output made of a copy, or the name bound to another tensor, or a view of it made later?"
+        "the output was not computed from this tensor. Is the tensor unused? Was the output computed from a "
+        "copy, or from a view made later? Or does the name refer to another tensor by now?"
     ),
     "One of the differentiated Tensors does not require grad": (
         "a gradient is asked for with respect to a tensor that does not require one. Is it a frozen "

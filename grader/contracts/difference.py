@@ -405,8 +405,8 @@ KINDS: tuple[Callable[[Pair, Others], str | None], ...] = (
     _cut_off,
     _wrong_alike,
     _rounded,
-    _nearly,
     _up_to_here,
+    _nearly,
     _share,
 )
 

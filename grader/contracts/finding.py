@@ -55,7 +55,7 @@ class Finding:
         error: the class of the error that was raised; empty if there was none.
         failure: why nothing was observed.
         is_none: whether the trouble is a None, which a missing return may explain.
-        of_values: whether values were compared with the reference's, and differ.
+        of_values: whether values were compared with the reference's, and differ by more than their precision.
         is_example: whether `case` names a failed case, and not what explains every failure.
         varying: the sentence to show instead if other failed cases of the group have different sentences.
     """

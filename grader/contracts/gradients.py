@@ -11,6 +11,7 @@ from typing import Any
 from grader.contracts.check import describe, raised
 from grader.contracts.comparison import (
     FEW_DIGITS,
+    HINT_OF_DIGITS,
     because,
     because_varying,
     compare,
@@ -245,7 +246,7 @@ class _Ladder:
         if difference.error is not None:
             return finding_of(difference.error, "raised", sentence, name)
         rung = difference.kind if difference.kind in RUNGS else _OF_NUMBERS.get(difference.kind, "wrong")
-        text = self._explained(name, rung, pair)
+        text = f"\n\n{HINT_OF_DIGITS}" if rung == "digits" else self._explained(name, rung, pair)
         if rung == "shape":  # the message may show the right shape: it is that of the differentiated tensor
             sentence = self._sentence(rung, name, shape=gradient.shape, right=expected.shape)
             how = difference_of(gradient, expected, self._others)
@@ -253,7 +254,8 @@ class _Ladder:
         else:
             message = because(sentence, difference)
         message, hint = joined(message, text), diagnosis_and_hint(text)[1]
-        keeps_hint = not difference.says_all or (rung == "nan" and hint is not None)  # about this problem
+        is_about_it = rung == "digits" or (rung == "nan" and hint is not None)
+        keeps_hint = is_about_it or not difference.says_all
         varying = because_varying(sentence, difference)
         finding = wrong(
             message if keeps_hint else diagnosis_and_hint(message)[0],

@@ -108,7 +108,7 @@ def _tensor(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Itera
         yield "identity", f"The caller's {path} is another object now: {_HELD}"
     yield from _data(path, old, new)
     if old.grad_fn and not new.grad_fn:
-        cut = f"The caller's {path} is cut off its graph"
+        cut = f"The caller's {path} is cut off from its graph"
         yield "cut", f"{cut}: its grad_fn was {old.grad_fn} and is None now."
     elif new.requires_grad != old.requires_grad:
         effect = "" if new.requires_grad else ": it no longer gets a gradient"
@@ -183,8 +183,8 @@ def _hooks(path: str, old: list[int], new: list[int]) -> Iterator[tuple[str, str
         yield "hooks", f"Your function removed a hook of the caller's {path}: remove only your own."
     elif len(new) > len(old):
         more = len(new) - len(old)
-        yours = "a hook of yours is" if more == 1 else f"{more} hooks of yours are"
-        yield "hooks", f"After your call {yours} still registered on the caller's {path}."
+        yours = "one of your hooks is" if more == 1 else f"{more} of your hooks are"
+        yield "hooks", f"After your call, {yours} still registered on the caller's {path}."
 
 
 def _attributes(path: str, old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:

@@ -184,16 +184,19 @@ def fails(check: CheckFunction, contract: str, case: Case) -> bool:
     return False
 
 
-def probes_of(check: CheckFunction, contract: str, case: Case, text: CaseText) -> Iterator[Probe]:
+def probes_of(
+    check: CheckFunction, contract: str, case: Case, text: CaseText, message: str = ""
+) -> Iterator[Probe]:
     """A probe for each observation of a failed case that makes the check fail by itself.
 
     Args:
         contract: the name of the check's parameter.
         text: the case as code.
+        message: what the student reads; objects that it names come first.
     """
     seen, expected = case.records
     if any(record.get("raised") for record in (seen, expected)):
-        yield from _of_errors(case, text)
+        yield from _of_errors(case, text, message)
         return
 
     def fails_with(name: str, observed: Any) -> bool:
@@ -211,17 +214,17 @@ def probes_of(check: CheckFunction, contract: str, case: Case, text: CaseText) -
             found = _of_result("after", own, right, lambda part: fails_with("then", part))
             yield from (_after(probe, text.then) for probe in found)
         elif name == "side_effects":
-            yield from _of_side_effects(case, text)
+            yield from _of_side_effects(case, text, message)
         else:
-            yield from _of_field(name, own, right, text, case)
+            yield from _of_field(name, own, right, text, case, message)
 
 
-def _of_errors(case: Case, text: CaseText) -> Iterator[Probe]:
+def _of_errors(case: Case, text: CaseText, message: str) -> Iterator[Probe]:
     """Probes for an error, or for what is left where it must be raised."""
     seen, expected = (record.get("raised") for record in case.records)
     left = [_CAUGHT, "    pass"]
     if seen is not None and expected is not None:
-        found = (probe for probe in _of_side_effects(case, text) if not probe.after)
+        found = (probe for probe in _of_side_effects(case, text, message) if not probe.after)
         yield from (replace(probe, around="try:", after=left) for probe in found)
     if expected is not None and "Exception" not in expected.types:  # nothing else would catch it
         after = [f"{_CAUGHT[:-1]} as error:", "    raised = type(error).__name__"]
@@ -252,13 +255,13 @@ def _stored(node: ast.Assign) -> list[str]:
     return [target.id for target in node.targets if isinstance(target, ast.Name)]
 
 
-def _of_field(  # noqa: C901, PLR0912 - one for each field
-    name: str, seen: Any, expected: Any, text: CaseText, case: Case
+def _of_field(  # noqa: C901, PLR0912, PLR0913, PLR0917 - one branch for each field, and what is known of it
+    name: str, seen: Any, expected: Any, text: CaseText, case: Case, message: str
 ) -> Iterator[Probe]:
     """Probes for a field of an observation, besides results and side effects."""
     match name:
         case "gradients" | "earlier_gradients":
-            yield from _of_gradients(seen, expected, text, case.records[1].get("result"))
+            yield from _of_gradients(seen, expected, text, case.records[1].get("result"), message)
         case "storage":
             for one in dict.fromkeys(seen or ()):
                 variable = EARLIER if one == "an earlier result" else text.names.get(one)
@@ -352,8 +355,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _of_gradients(
-    seen: Any, expected: Any, text: CaseText, result: Any, place: str = RESULT
+def _of_gradients(  # noqa: PLR0913, PLR0917 - what was observed, and what is known of it
+    seen: Any, expected: Any, text: CaseText, result: Any, message: str, place: str = RESULT
 ) -> Iterator[Probe]:
     """The gradients that reach the arguments from a loss of the result, or the error of its backward."""
     parts = f"{place}.values()" if isinstance(result, dict) else place
@@ -361,7 +364,7 @@ def _of_gradients(
         for number, key in enumerate(expected):  # of each entry by itself
             if seen.get(key) != expected[key]:
                 entry = f"[*{parts}][{number}]" if isinstance(result, dict) else f"{place}[{number}]"
-                yield from _of_gradients(seen.get(key), expected[key], text, None, entry)
+                yield from _of_gradients(seen.get(key), expected[key], text, None, message, entry)
         return
     loss = f"({place} - 3).square().sum()"  # whose gradient is not 0 where the result is
     if isinstance(result, dict | list | tuple):
@@ -374,6 +377,7 @@ def _of_gradients(
         yield Probe(back, kind="error")
         own, right, differing = {}, {}, [*text.names]
     differing.sort(key=lambda name: (own.get(name) is None) == (right.get(name) is None))
+    differing.sort(key=lambda name: not _names_it(message, name))
     of_root = {path[1]: name for name in reversed(differing) if (path := _PATH.match(name))}
     for root, name in of_root.items():
         probes = _of_place(name, text, _GRAD, _EACH_GRAD)
@@ -387,13 +391,21 @@ def _of_gradients(
     yield Probe(back, kind="error")
 
 
-def _of_side_effects(case: Case, text: CaseText) -> Iterator[Probe]:
+def _names_it(message: str, path: str) -> bool:
+    return re.search(rf"(?<![\w.]){re.escape(path)}(?!\w)", message) is not None
+
+
+def _of_side_effects(case: Case, text: CaseText, message: str) -> Iterator[Probe]:
     """Probes for what the call changed in the caller's objects, unlike the reference's."""
     sides = case.sides
     seen, expected = (side.changes for side in sides)
     after, right = (side.side_effects["after"] for side in sides)
     every = dict.fromkeys([*seen, *expected])
-    for changed in sorted(every, key=lambda change: change in seen and change in expected):
+
+    def rank(change: str) -> tuple[bool, bool]:
+        return not _names_it(message, change.rpartition(":")[0]), change in seen and change in expected
+
+    for changed in sorted(every, key=rank):
         path, _, part = changed.rpartition(":")
         is_same = changed in seen and changed in expected and after.get(path) == right.get(path)
         if is_same or is_named(changed, (*case.rules.ignore, *case.rules.optional)):

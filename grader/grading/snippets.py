@@ -175,7 +175,7 @@ class SnippetFinder:
             for number, again in [*((n, False) for n in tried), *((n, True) for n in tried[:_MOST_AGAIN])]:
                 case, text = cases[number], self._text_of(check.contract, number, again)
                 if text is not None:
-                    probes = probes_of(function, contract.name, case, text)
+                    probes = probes_of(function, contract.name, case, text, verdicts[check.id].message)
                     for probe in {repr(one): one for one in islice(probes, _MOST_PROBES)}.values():
                         candidate = Candidate(check.id, text, probe, case.rules.full_precision)
                         if len(candidate.lines) <= _MOST_LINES:

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise, starmap
 from typing import Any
 
-import torch
-
 from . import gradients, memory, perturbation, torch_objects, torch_state, vocabulary
 from .encoding import Raised, Snap
 from .kinds import MAKERS, Recorder, Scale, Setup, listen, measures_memory, snapped, tensors_in
@@ -26,6 +24,7 @@ from .originals import (
     cat,
     collect_garbage,
     detach,
+    float64,
     freeze_garbage,
     identity,
     multiply,
@@ -212,7 +211,8 @@ class _Case:
             of_earlier = _one_tensor(earlier, [*_tensors(earlier)])
             seen["earlier_gradients"] = self._gradients(of_earlier, _targets(other))
         given = [t for thing in setup.values() for t in tensors_in(thing)]
-        seen["arrives"] = _arrives(given)
+        learning = {identity(t): t for t in given if _learns(t)}
+        seen["arrives"] = gradients.reach([*learning.values()])  # unless a hook changes what it is given
         perturbation.pause()
         left = [*_tensors(result), *given]
         self.leaves = [_leaf(t) for t in given if torch_objects.is_leaf(t)]
@@ -386,7 +386,7 @@ def _one_tensor(result: Any, tensors: list[Any]) -> Any:
     learning = [t for t in tensors if requires_grad(t)]
     if not learning:
         return detach(tensors[0])
-    return cat([reshape(to_dtype(t, torch.float64), (-1,)) for t in learning])
+    return cat([reshape(to_dtype(t, float64), (-1,)) for t in learning])
 
 
 def _tensors(value: Any, depth: int = 0) -> Iterator[Any]:
@@ -444,11 +444,6 @@ def _learns(tensor: Any) -> bool:
 
 def _leaf(tensor: Any) -> _Leaf:
     return tensor, requires_grad(tensor), identity(torch_objects.read_grad(tensor))
-
-
-def _arrives(tensors: list[Any]) -> bool:
-    """Whether the gradient of each trained leaf reaches its .grad unchanged; a hook may change it."""
-    return gradients.reach(list({identity(t): t for t in tensors if _learns(t)}.values()))
 
 
 def _values(tensors: list[Any]) -> list[Any]:

@@ -294,7 +294,7 @@ class Recorder:
         """Record how many rows come out, and how many earlier graphs of the network are alive."""
         storage = storage_of(out)
         if "entered" in self._wanted and storage is not None:  # under vmap, too
-            rows = storage_size(storage) // _bytes_of_row(out)
+            rows = storage_size(storage) // (element_size(out) * shape_of(out)[-1])
             self.entered[name] = max(self.entered[name], rows)
         if "graphs" in self._wanted:
             self.graphs[name] = max(self.graphs[name], self._alive(collect_from=2)[name])
@@ -405,10 +405,6 @@ def note_reseed() -> None:
     """Let the recorder compare the next call with the generator as it is now."""
     for recorder in _noticed:
         recorder.of_reseed()
-
-
-def _bytes_of_row(tensor: Any) -> int:
-    return int(element_size(tensor) * shape_of(tensor)[-1])
 
 
 def _recorded_since(node: Any, number: int) -> list[Any]:

@@ -1,11 +1,9 @@
 """Functions and classes of torch, NumPy and Python as they were before any student's code ran.
 
 A notebook can replace ``torch.cat``, but not the name ``cat`` of a module that imported it from here. All our
-modules that run beside student code take these from here, so that each has one name. Attributes of torch's
-and Python's classes are read by their descriptors, which no class of a student's can override.
-
-``torch_objects.py`` has the questions about tensors, modules and optimizers that several of these answer. A
-name that begins with ``raw`` is for such a function only.
+code that runs beside student code imports these. Attributes of torch's and Python's classes are read by their
+descriptors, which no student's class can override. Prefer a function of ``torch_objects.py`` or ``errors.py``
+to a name that begins with ``raw``: ``is_leaf`` also answers where torch raises an error.
 """
 
 from __future__ import annotations
@@ -73,7 +71,6 @@ set_timer, get_timer = signal.setitimer, signal.getitimer
 ITIMER_REAL, ITIMER_PROF = signal.ITIMER_REAL, signal.ITIMER_PROF
 get_trace, set_trace = sys.gettrace, sys.settrace
 get_profile, set_profile = sys.getprofile, sys.setprofile
-get_recursion_limit, set_recursion_limit = sys.getrecursionlimit, sys.setrecursionlimit
 create_builtin_module = _imp.create_builtin
 
 # Bytes, syntax trees, warnings.
@@ -99,9 +96,8 @@ Size, strided = torch.Size, torch.strided
 float32, float64 = torch.float32, torch.float64
 
 # Functions of torch.
-empty, empty_strided, ones, ones_like, zeros = (
-    *(torch.empty, torch.empty_strided, torch.ones, torch.ones_like, torch.zeros),
-)
+empty, empty_strided = torch.empty, torch.empty_strided
+ones, ones_like, zeros = torch.ones, torch.ones_like, torch.zeros
 rand, randn, randn_like = torch.rand, torch.randn, torch.randn_like
 cat, equal, view_as_real = torch.cat, torch.equal, torch.view_as_real
 
@@ -111,9 +107,8 @@ to_dtype, to_numpy = TensorBase.to, TensorBase.numpy
 resolve_conj, resolve_neg = TensorBase.resolve_conj, TensorBase.resolve_neg
 numel, dimensions_of, strides_of = TensorBase.numel, TensorBase.dim, TensorBase.stride
 is_complex, is_inference = TensorBase.is_complex, TensorBase.is_inference
-raw_storage, data_pointer, element_size = (
-    *(TensorBase.untyped_storage, TensorBase.data_ptr, TensorBase.element_size),
-)
+raw_storage, data_pointer = TensorBase.untyped_storage, TensorBase.data_ptr
+element_size = TensorBase.element_size
 
 # Attributes of tensors, modules and optimizers, and storages.
 raw_is_leaf, requires_grad, retains_grad, raw_grad, raw_grad_fn, output_number = (
@@ -155,9 +150,7 @@ without_subclasses: Any = torch._C.DisableTorchFunctionSubclass
 is_grad_enabled, set_grad_enabled = torch.is_grad_enabled, torch._C._set_grad_enabled
 get_default_dtype, set_default_dtype = torch.get_default_dtype, torch.set_default_dtype
 set_default_device = torch.set_default_device
-is_anomaly_enabled, set_detect_anomaly = torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly
-is_deterministic = torch.are_deterministic_algorithms_enabled
-set_deterministic = torch._C._set_deterministic_algorithms  # the public one imports a compiler
+is_anomaly_enabled = torch.is_anomaly_enabled
 is_inference_mode_enabled, InferenceMode = torch.is_inference_mode_enabled, torch._C._InferenceMode
 is_autocast_enabled, set_autocast_enabled = torch.is_autocast_enabled, torch.set_autocast_enabled
 get_autocast_dtype, set_autocast_dtype = torch.get_autocast_dtype, torch.set_autocast_dtype

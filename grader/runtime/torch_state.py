@@ -38,14 +38,11 @@ from .originals import (
     get_default_dtype,
     get_frame_evaluation,
     get_profile,
-    get_recursion_limit,
     get_timer,
     get_trace,
-    is_anomaly_enabled,
     is_autocast_cached,
     is_autocast_enabled,
     is_collecting,
-    is_deterministic,
     is_grad_enabled,
     is_inference_mode_enabled,
     leave_autocast,
@@ -57,12 +54,9 @@ from .originals import (
     set_autocast_enabled,
     set_default_device,
     set_default_dtype,
-    set_detect_anomaly,
-    set_deterministic,
     set_frame_evaluation,
     set_grad_enabled,
     set_profile,
-    set_recursion_limit,
     set_timer,
     set_trace,
     top_saved_tensors_hooks,
@@ -80,8 +74,14 @@ _GLOBAL_HOOKS = tuple(registry for _, named in _REGISTRIES for registry in named
 _printing: Any = vars(torch._tensor_str.PRINT_OPTS)
 _print_as = dict(_printing)
 _denormal = float("5e-324")  # the processor takes it for 0 where denormal numbers are flushed
-#: Settings of torch that are no modes: how each is read and how it is set.
+#: Settings of torch and Python: how each is read and how it is set.
 _SETTINGS: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
+    "recursion limit": (sys.getrecursionlimit, sys.setrecursionlimit),
+    "anomaly mode": (torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
+    "deterministic algorithms": (
+        torch.are_deterministic_algorithms_enabled,
+        torch._C._set_deterministic_algorithms,  # the public one imports a compiler
+    ),
     "torch's number of threads": (torch.get_num_threads, torch.set_num_threads),
     "float32 matmul precision": (
         torch.get_float32_matmul_precision,
@@ -120,10 +120,6 @@ def restore_modes() -> None:
     set_grad_enabled(True)
     if get_default_dtype() is not float32:
         set_default_dtype(float32)
-    if is_anomaly_enabled():
-        set_detect_anomaly(False)
-    if is_deterministic():
-        set_deterministic(False)
     for hooks in _GLOBAL_HOOKS:
         hooks.clear()
     for name, (read, put) in _SETTINGS.items():
@@ -193,8 +189,6 @@ def modes() -> dict[str, Any]:
     return {
         "grad mode": is_grad_enabled(),
         "default dtype": str(get_default_dtype()),
-        "anomaly mode": is_anomaly_enabled(),
-        "deterministic algorithms": is_deterministic(),
         "global hooks": sum(map(len, _GLOBAL_HOOKS)),
         "inference mode": is_inference_mode_enabled(),
         "autocast": is_autocast_enabled("cpu"),
@@ -204,27 +198,20 @@ def modes() -> dict[str, Any]:
         "threads": count_threads(),
         "timer": get_timer(ITIMER_REAL)[0] > 0,
         "tracing": _is_tracing(),
-        "recursion limit": get_recursion_limit(),
         "garbage collection": is_collecting(),
         **{name: read() for name, (read, _) in _SETTINGS.items()},
     }
-
-
-def threads() -> int:
-    """How many threads run besides the first; they may reach another question."""
-    return count_threads()
 
 
 # Modes that a cell or a function may enter and never leave.
 
 _KINDS = ("cpu", "cuda")  # of devices; what lasts for another kind reaches no tensor of a request
 _dtypes = {kind: get_autocast_dtype(kind) for kind in _KINDS}
-_recursion_limit = get_recursion_limit()
 _guards: list[Any] = []  # kept alive, because torch's guard restores the previous mode when it is freed
 
 
 def _restore_lasting_modes() -> None:
-    """Put back inference mode, autocast, the recursion limit and the collection of garbage."""
+    """Put back inference mode, autocast and the collection of garbage."""
     if is_inference_mode_enabled():
         _guards.append(InferenceMode(False))
     for kind in _KINDS:
@@ -240,8 +227,6 @@ def _restore_lasting_modes() -> None:
         clear_autocast_cache()
     while depth != 0:
         depth = leave_autocast() if depth > 0 else enter_autocast()
-    if get_recursion_limit() != _recursion_limit:
-        set_recursion_limit(_recursion_limit)
     if not is_collecting():
         enable_collecting()
 

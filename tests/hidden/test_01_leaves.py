@@ -261,9 +261,8 @@ def test_six_gradients(all_grads):
     assert_no_side_effects(all_grads, LEFT, may_share_storage=True)
     assert_same_values(
         all_grads,
-        "Not all six gradients of `o` are correct.\n\n`c`, `e` and `o` are non-leaves: they keep their "
-        "gradients only if you ask for that before `backward()`. A tensor that is broadcast is used "
-        "several times, so its gradient is a sum.",
+        "Not all six gradients of `o` are correct.\n\nIs each of the tensors part of one graph, from `a`, "
+        "`b` and `d` to `o`? A tensor that is broadcast is used several times, so its gradient is a sum.",
     )
     assert_same_gradients(all_grads)
 

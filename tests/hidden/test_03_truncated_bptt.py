@@ -178,7 +178,7 @@ BATCHES = own(
         "far": "has targets that are far away",
         "nearly met": "has targets that are nearly met",
         "met": "has targets that are met",
-        "twice": "has a minibatch twice",
+        "twice": "contains the same minibatch twice",
         "batch first": "has tensors that are not contiguous",
     },
     never=[{"number": "one", "list": "twice"}],
@@ -196,8 +196,8 @@ WHERE_IT_LEADS = {
     "through all its time steps, and stop where the minibatch begins?",
     "readout*": "After training, the parameters of `readout` are wrong.\n\nWhich gradients are in `.grad` "
     "when `opt.step()` runs? Do the prediction and `y` have the same shape?",
-    "h0*": "After training, `h0` does not have the value that the gradient of the first minibatch "
-    "gives.\n\nWhich losses backpropagate to `h0`, and what is in `h0.grad` at each step?",
+    "h0*": "After training, `h0` is not what one step with the gradient of the first minibatch makes of it."
+    "\n\nWhich losses backpropagate to `h0`, and what is in `h0.grad` at each step?",
     "opt*": "After training, the optimizer state of `opt` is wrong.\n\nEvery minibatch makes one step of "
     "`opt`, with the gradient of its own loss only.",
 }
@@ -566,8 +566,9 @@ def test_gradients_of_the_chunks(tbptt):
         "The returned total is not the sum of the losses of all steps.\n\nFrom which state does each chunk "
         "start? Does the total include the steps that are left at the end?",
         changes={
-            "readout*": "The gradients of all steps were not added to the `.grad` of `readout`.\n\nWhich "
-            "losses backpropagate in each chunk, and how much does each of them count?",
+            "readout*": "The `.grad` of `readout` is not its old value plus the gradients of all "
+            "steps.\n\nWhich losses backpropagate in each chunk, and how much does each of them count? Does "
+            "anything but `backward()` write to `.grad`?",
             "cell*": "The gradients of `cell` are not those of chunks of `k` steps.\n\nFor this `k` and "
             "this number of steps, write down which losses backpropagate together, and how far. Include a "
             "shorter last chunk.",
@@ -777,7 +778,7 @@ def test_statistic_and_gradients(Center):
         "an output",
         because={
             "x:wrong": "In training mode, autograd treats the subtracted mean as a constant, or "
-            "differentiates another mean than the new average.\n\nThe new average depends on `x`. Does the "
+            "differentiates a mean other than the new average.\n\nThe new average depends on `x`. Does the "
             "gradient of the output include that dependence?"
         },
     )

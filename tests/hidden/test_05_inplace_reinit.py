@@ -286,8 +286,9 @@ def test_values_are_drawn_as_asked(drawn_values):
             "deviation": "The standard deviation of 21,600 weights is too far from 0.02 for chance.\n\n"
             "From which distribution do you draw? Do you pass 0.02, its square or a bound?",
             "mean": "The mean of 21,600 weights is too far from 0 for chance.",
-            "normal": "For a normal distribution, too many or too few of 21,600 weights are far from their "
-            "mean.\n\nFrom which distribution do you draw? Do you limit or replace any draws?",
+            "normal": "The number of weights, of 21,600, that are far from their mean is not that of a "
+            "normal distribution.\n\nFrom which distribution do you draw? Do you limit, replace or rescale "
+            "any draws?",
         },
     )
 
@@ -645,6 +646,17 @@ def learning_rate(setup, _):
     return share * len(setup["X"]) / (2 * 2.5**2)
 
 
+@inside
+def losses_after_the_updates(setup):
+    """The losses that each update leads to; every step takes w the same share of the way."""
+    w, losses = setup["w"].detach().clone(), []
+    for _ in range(setup["steps"]):
+        errors = setup["X"] @ w - setup["y"]
+        w -= setup["lr"] * 2 * setup["X"].t() @ errors / len(errors)
+        losses.append((setup["X"] @ w - setup["y"]).square().mean().item())
+    return {"the list of the losses after each update": losses}
+
+
 fit_by_hand = contract(
     "fit_by_hand",
     {
@@ -672,7 +684,7 @@ fit_by_hand = contract(
         never=[{"y.loss": "endless", "all.dtype": "float32"}],
         cover=["w.layout", "steps.value"],
     ),
-    call=Call(gradients="none"),
+    call=Call(gradients="none", mistakes=losses_after_the_updates),
     rules=Rules(ignore=["w:grad", "w:version"], full_precision=True),
 )
 

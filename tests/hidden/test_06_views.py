@@ -388,7 +388,7 @@ def test_rows_have_their_own_storage(row_bias):
     `expand()` returns a view in which all rows are the same memory.
     """
     assert row_bias.seen.tensor().shape == row_bias.expected.tensor().shape, "The result has the wrong shape."
-    assert not row_bias.seen.rows_share_storage, "Rows share storage: a write to one changes the others."
+    assert not row_bias.seen.rows_share_storage, "Rows share storage, so a write to one changes the others."
     shared = row_bias.seen.shared_storage
     assert not shared, f"The result shares storage with {shared[0]}."
 

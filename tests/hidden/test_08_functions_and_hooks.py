@@ -160,7 +160,7 @@ scale = contract(
         "k": own(
             one_number_or_more,
             value=[1.7, -0.6, 0.0, 1.0, "three"],
-            words={"three": "is another number in each of three calls"},
+            words={"three": "differs between three calls"},
             says="a finite float, which may be negative, 0 or 1",
         ),
     },
@@ -389,7 +389,7 @@ def sent_back(setup, handle):
     return {**found, "unhooked": attempt(unhooked)} if setup["the handle"] == "kept" else found
 
 
-LIMITED = "The gradient behind `t` is not the gradient that arrived at `t`, clipped entry by entry"
+LIMITED = "The gradient that `t` passes on is not the one that arrived at `t`, clipped entry by entry"
 RETURNS = (
     "\n\nWhat does your hook return, which entries of the gradient does it change, and how long does it stay "
     "registered?"
@@ -442,7 +442,7 @@ def test_what_is_limited(clip_grad_hook):
             "shared": f"The gradient that arrives at `t` is overwritten.{WRITES}",
             "neighbour": "The gradient of another result of the operation that made `t` has changed.\n\nOn "
             "which tensor did you register the hook?",
-            "unhooked": "After `handle.remove()`, the gradient behind `t` is not what it was before the "
+            "unhooked": "After `handle.remove()`, `t` does not pass on the gradient that it did before the "
             "call.\n\nIs it still clipped? Are the other hooks still registered?",
         },
     )

@@ -23,8 +23,8 @@ answered by ``{"id", "ok"}``:
             observes an answer in all cases of a contract, or runs a picture, and answers with observations;
             ``code`` is what the check file sends, compiled outside and in base64; ``none`` has a record for
             each function that returned None in all calls (``ReturnedNone`` in ``sandbox/values.py``);
-            ``seed`` is null for random numbers as in a notebook; ``perturbed`` is 0 or the seed by which results
-            are perturbed.
+            ``seed`` is null for random numbers as in a notebook; ``perturbed`` is 0 or the seed by which
+            results are perturbed.
 ``end``     null -> "end"
             proves that nothing else waited in the pipe; only pictures follow.
 

@@ -30,6 +30,7 @@ _AT_FDCWD = -100
 _CLONE_NEWUSER = 0x10000000
 _IPPROTO_MPTCP = 262
 _PTRACE_PEEKDATA = 2
+_SECONDS = 10.0  # after which the child that attacks is killed
 
 
 class Target(NamedTuple):
@@ -167,8 +168,8 @@ class Findings(NamedTuple):
         return [self.trouble, *names] if self.trouble else names
 
 
-def preflight(sandbox: Sandbox, seconds: float = 10.0) -> Findings:
-    """Fork a child into the sandbox and let it try to break out; kill it after so many seconds.
+def preflight(sandbox: Sandbox) -> Findings:
+    """Fork a child into the sandbox and let it try to break out, for some seconds.
 
     Call it in the zygote, while that has a single thread.
     """
@@ -183,7 +184,7 @@ def preflight(sandbox: Sandbox, seconds: float = 10.0) -> Findings:
                 os._exit(1)
         os.close(writing)
         try:
-            answer = _read(reading, time.monotonic() + seconds)
+            answer = _read(reading, time.monotonic() + _SECONDS)
         finally:
             os.close(reading)
             os.kill(child, signal.SIGKILL)  # most often it has ended already

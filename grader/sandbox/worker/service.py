@@ -30,6 +30,7 @@ from grader.runtime.opaque import hide_subclasses, opaque
 from grader.runtime.originals import (
     builtins_copy,
     bytes_from_base64,
+    count_threads,
     exit_process,
     pack,
     read_descriptor,
@@ -172,7 +173,7 @@ class Service:
         self._notebook.show(answer)
         torch_state.restore_modes()
         vocabulary.begin_request(seed)
-        threads = torch_state.threads()
+        threads = count_threads()
         watch = CallWatch()
         words = self._words(code, watch)
         if torch_state.restore_attributes():  # which cells, or another question's functions, left
@@ -188,7 +189,7 @@ class Service:
         torch_state.restore_modes()
         patched += torch_state.restore_attributes()
         encoded = self._encode(value, raised)
-        changed = ["threads"] if torch_state.threads() > threads else []  # all else was put back
+        changed = ["threads"] if count_threads() > threads else []  # all else was put back
         none = returned_none.reasons(watch.has_value, self._notebook.names, self._notebook.sources)
         return {**encoded, "changed": changed, "patched": patched, "none": none}
 
