@@ -113,7 +113,7 @@ TENSOR = {
             "leaf": Level("is a leaf that requires grad", line="{x}.requires_grad_()"),
             "plain": Level("is a tensor that doesn't require grad", line=" "),
             "saved": _asked(
-                "is a non-leaf with positive entries that its own operation saved for backward",
+                "is a non-leaf that `exp` returned and saved for backward",
                 line="{x}0 = {x}.requires_grad_()\n{x} = {x}0.exp()",
             ),
         },
@@ -161,7 +161,7 @@ MODULE = {
                 "has nested modules",
                 line="{x} = nn.Sequential(nn.Sequential({first}, nn.Tanh()),{inside} {last})",
             ),
-            "own": Level("has a parameter of its own and asks for its own mode"),
+            "own": Level("has a parameter of its own and reads `self.training`"),
             "bare": Level("has parameters and no modules"),
         }
     ),
@@ -403,7 +403,7 @@ CALL = {
             "other": Level("in a second call, with other numbers"),
             "other data": _asked("in a second call with the same parameters, and other data"),
             "same": Level("in a second call, with the same arguments"),
-            "changed": Level("in a second call, after its values have changed"),
+            "changed": Level("in a second call, after the values of its arguments have changed"),
         }
     ),
     "call.memory": Factor(

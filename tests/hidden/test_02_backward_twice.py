@@ -255,7 +255,7 @@ task_grad_norms = contract(
                 "equal": "has two losses of one value",
                 "minimum": "has a loss whose gradient is 0",
                 "turned": "has a loss whose gradient is not contiguous",
-                "one tensor": "has a loss for which autograd returns one tensor as two gradients",
+                "one tensor": "has a loss whose gradients for two tensors are one and the same tensor",
                 "far": "has gradients as small as 1e-60 and as large as 1e60",
             },
             says="a list of scalar tensors",

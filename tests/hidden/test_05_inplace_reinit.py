@@ -667,7 +667,7 @@ fit_by_hand = contract(
             loss=["falls", "grows", "endless", "flat", "tiny", "minimum"],
             words={
                 "grows": "lets the loss grow",
-                "endless": "drives the loss beyond all numbers",
+                "endless": "lets the loss become infinite",
                 "flat": "keeps the loss where it is",
                 "tiny": "makes the loss tiny",
                 "minimum": "fits w from the start",
