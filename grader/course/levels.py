@@ -66,7 +66,9 @@ _HOOK = "{x}.register_forward_hook(lambda module, args, out: "
 LOUDER = "{x}[-2].register_forward_hook(lambda part, args, out: 3 * out if part.training else out)"
 _BREAKS = "def broken(*_):\n    raise "
 _TWO_GROUPS = "[{{'params': {held}[:1]}}, {{'params': {held}[1:], 'lr': "
-_TIED = "{x}.echo = {x}.again = nn.Linear({outputs}, {outputs})"
+_TIED = """\
+{x}.echo, {x}.again = nn.Linear({outputs}, {outputs}), nn.Linear({outputs}, {outputs})
+{x}.again.weight = {x}.echo.weight"""
 _STEPPED = """\
 for p in {held}:
     p.grad = torch.ones_like(p)

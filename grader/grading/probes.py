@@ -149,7 +149,8 @@ _RANDOM_NUMBERS = Probe(
     "torch.equal(torch.random.get_rng_state(), before)", ["before = torch.random.get_rng_state()"]
 )
 _CAUGHT = "except (Exception, KeyboardInterrupt):"
-_HELD = "[p.grad.clone() for group in {x}.param_groups for p in group['params']]"
+_GRAD_OR_NONE = "None if p.grad is None else p.grad.clone()"
+_HELD = f"[{_GRAD_OR_NONE} for group in {{x}}.param_groups for p in group['params']]"
 _COUNTED = Probe("len(calls)", ["calls = []", "{x}.register_forward_hook(lambda *_: calls.append(1))"])
 #: By what is recorded of networks and optimizers.
 _OF_RECORDED: Mapping[str, Sequence[Probe]] = {
