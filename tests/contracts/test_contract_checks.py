@@ -565,6 +565,22 @@ BROKEN = {
         assert_no_side_effects,
         "hook",
     ),
+    "values in another mode": (
+        NET,
+        {},
+        APPLIED,
+        "def f(model, x):\n    model.eval()\n    out = model(x)\n    model.train()\n    return out",
+        assert_same_values,
+        "Your function calls model after changing the mode",
+    ),
+    "gradients in another mode": (
+        NET,
+        {},
+        APPLIED,
+        "def f(model, x):\n    return model.eval()(x)",
+        assert_same_gradients,
+        "Your function calls model after changing the mode",
+    ),
     "a module's mode": (
         NET,
         {"returns": "nothing"},

@@ -56,6 +56,20 @@ def test_of_wrong_values_only_the_students_are_told(klass):
     )
 
 
+def test_a_class_is_shown_whole_if_a_later_line_ran_it():
+    """The code ends with the statement that raised the error, or is whole if that is a definition."""
+    lines = [
+        "class Net:",
+        "    def forward(self, x):",
+        "        return x @ x",
+        "net = Net()",
+        "for x in y:",
+        "    net(x)",
+    ]
+    assert snippets.up_to_statement([*lines, "out"], 3) == [*lines, "out"]
+    assert snippets.up_to_statement([*lines, "out"], 5) == lines
+
+
 def test_an_error_stands_at_the_line_that_raised_it(klass):
     """The comment is behind the call, and nothing follows it."""
     klass.hand_in("ada", [RIGHT[0], "def double(x):\n    return x.missing", RIGHT[2]])

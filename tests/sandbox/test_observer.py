@@ -822,6 +822,19 @@ def test_a_name_that_is_missing_says_so(zygote):
     assert seen["f"].error.text == "helper is not defined in this notebook"
 
 
+@pytest.mark.parametrize(("seed", "continues"), [(None, True), (1, False)])
+def test_without_a_seed_random_numbers_continue_after_a_call(zygote, seed, continues):
+    """They are those of a notebook; with a seed, no call of a student's decides what is drawn later."""
+    body = """
+    torch.manual_seed(3)
+    first, later = student.f(), torch.rand(())
+    torch.manual_seed(3)
+    return [first, later] == [torch.rand(()), torch.rand(())]
+    """
+    seen = look(zygote, "import torch\ndef f():\n    return torch.rand(())", f=request("f", body, seed=seed))
+    assert seen["f"] is continues
+
+
 def test_the_seed_decides_the_inputs(zygote):
     """The same seed gives the same facts in every worker, and another seed other inputs."""
     cells = ["import random, torch, numpy", "def f(x):\n    return x * random.random() * numpy.random.rand()"]
