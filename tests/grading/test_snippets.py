@@ -226,6 +226,19 @@ def test_warnings_are_counted():
     assert filters.shows == "[*warnings.filters] == before"
 
 
+def test_only_what_fails_by_itself_is_shown_of_records():
+    """Of what is recorded of networks, a difference that the check allows has no probe."""
+
+    def check(f):
+        assert f.sides[0].recorded["graphs"]["net"] == 1
+
+    counts = {"calls": {"net": 1}, "recorded": False, "graphs": {"net": 1}}
+    seen = {"recorded": {**counts, "recorded": True, "graphs": {"net": 5}}}
+    case = Case("f", DeclaredCase({}, {}), Rules(), ["graphs"], seen, {"recorded": counts})
+    (probe,) = probes_of(check, "f", case, text_of(net="net"))
+    assert probe.shows == "counts" and probe.before[-1] == "net.register_forward_hook(count)"
+
+
 def test_an_inference_tensor_is_shown():
     """Its version is not told, because it has none."""
     tensor = Tensor("Tensor", "torch.float32", (1,), (1.0,), True, False, None, False, 0, 0, 0, None)

@@ -446,7 +446,7 @@ ContentLoss = contract(
 def test_loss_of_a_constant(ContentLoss):
     """`loss` is correct, and `forward` returns its input."""
     number, right = (side.entry()["parameters"] for side in (ContentLoss.seen, ContentLoss.expected))
-    assert number == right, f"The module has {number} trainable parameters, and must have none."
+    assert number == right, f"The module must have no trainable parameters, but has {number}."
     assert_same_values(
         ContentLoss,
         "After the second forward, `loss` or the result is wrong.\n\n"

@@ -696,8 +696,8 @@ def test_energy_and_its_gradient(clipped_energy):
         clipped_energy,
         "the energy",
         because={
-            "wrong": "\n\nWhich of your operations does autograd not record? Compare with a finite "
-            "difference."
+            "wrong": "\n\nWhich entries of `x @ w` does your code treat as clipped? Does autograd record "
+            "each of your operations?"
         },
         flags=True,
     )

@@ -458,10 +458,7 @@ def about_the_dropped(gradient, right):
     )
     if any(seen for _, (seen, _) in wrong_entries(gradient, right)):
         return f"\n\n{hint}"
-    message = (
-        "It is 0 where it is wrong. A dropped score still contributes to the sum by which softmax divides."
-    )
-    return f"{message}\n\n{hint}"
+    return f"A dropped score still contributes to the sum by which softmax divides.\n\n{hint}"
 
 
 @inside
