@@ -158,6 +158,14 @@ def write_course(root: Path) -> Path:
     return root
 
 
+def add_assignment(root: Path, number: int) -> None:
+    """Add another assignment, with the questions of the first."""
+    for place in ("solutions/{}.py", "tests/hidden/test_{}.py", "tests/answers/{}.py"):
+        text = (root / place.format("01_tiny")).read_text(encoding="utf-8")
+        text = text.replace("# 1. ", f"# {number}. ").replace("01_tiny", f"0{number}_tiny")
+        (root / place.format(f"0{number}_tiny")).write_text(text, encoding="utf-8")
+
+
 def write_notebook(path: Path, sources: list[str], *, modified: int = 1_700_000_000) -> Path:
     """A notebook of code cells, last modified at a time that does not depend on the test's speed."""
     empty = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}

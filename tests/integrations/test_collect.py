@@ -1,13 +1,11 @@
 """`collect` lays out what came back, whoever packed it and however it is named."""
 
-import csv
 import json
 import os
 import re
 import shutil
 import stat
 import struct
-import subprocess
 import time
 import unicodedata
 import zipfile
@@ -17,6 +15,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from committing import commit_all, git
+from tiny_class import read_csv
 from tiny_course import RIGHT, write_course, write_notebook
 
 from grader.cli import main
@@ -62,11 +62,7 @@ def commit(folder, when, **notebooks):
     folder.mkdir(parents=True, exist_ok=True)
     for name, cell in notebooks.items():
         (folder / f"{name}.ipynb").write_bytes(text(cell))
-    stamp = f"@{when} +0000"
-    variables = {**os.environ, "GIT_AUTHOR_DATE": stamp, "GIT_COMMITTER_DATE": stamp}
-    who = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
-    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "saved"]):
-        subprocess.run(["git", *who, *command], cwd=folder, check=True, env=variables)
+    commit_all(folder, when)
 
 
 def laid_out(folder):
@@ -183,10 +179,9 @@ def test_no_program_that_a_clone_names_runs(tmp_path):
     program.chmod(0o755)
     commit(ada, 1_500_000_000, **{"01_tiny": "x = 1"})
     for setting in (["gpg.program", program], ["log.showSignature", "true"], ["user.signingKey", "ada"]):
-        subprocess.run(["git", "config", *setting], cwd=ada, check=True)
-    who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
-    subprocess.run(["git", *who, "commit", "-q", "--amend", "-S", "--no-edit"], cwd=ada, check=True)
-    subprocess.run(["git", "log"], cwd=ada, check=True, capture_output=True)
+        git(ada, "config", *setting)
+    git(ada, "commit", "-q", "--amend", "-S", "--no-edit")
+    git(ada, "log")
     assert ran.read_text() == "ran\n" * 2  # it signed, and a careless log asked it
     collect(tmp_path / "in", tmp_path / "out", [""])
     assert ran.read_text() == "ran\n" * 2
@@ -264,7 +259,7 @@ def collected(source, out, *options):
     said = CliRunner().invoke(main, ["collect", str(source), "--out", str(out), *options])
     if said.exit_code:
         return said, None
-    record = csv.DictReader((out / "collected.csv").read_text(encoding="utf-8").splitlines())
+    record = read_csv(out / "collected.csv")
     return said, {(row["student"], row["notebook"]): row for row in record}
 
 
@@ -586,10 +581,6 @@ def test_everything_that_is_ignored_is_listed(tmp_path):
     assert "unpack it" in ignored["ben_2_98_all.zip"] and ignored["ada_1_0_0.pdf"] == "is not a notebook"
     assert "and 9 more" in said.output and "ignored.csv lists all" in said.output
     assert "no notebook: ben" in said.output
-
-
-def read_csv(path):
-    return [*csv.DictReader(path.read_text(encoding="utf-8").splitlines())]
 
 
 def test_who_submitted_no_notebook_has_an_error_row(tmp_path):
@@ -1013,7 +1004,7 @@ def test_no_name_of_a_student_hides_or_harms(tmp_path, name):
     source = pack(tmp_path / "in.zip", [(f"{name}_7_assignsubmission_file_/01_tiny.ipynb", text())])
     collect(source, tmp_path / "out")
     assert len(find_submissions(tmp_path / "out", FUNCTIONS)) == 1
-    (row,) = csv.DictReader((tmp_path / "out/collected.csv").read_text(encoding="utf-8").splitlines())
+    (row,) = read_csv(tmp_path / "out/collected.csv")
     assert not row["student"].startswith(("=", "-")) and "\x1b" not in row["student"]
 
 
@@ -1133,7 +1124,7 @@ def night(tmp_path, unread=(), **clones):
     collect(folder, tmp_path / "class", ["hw"], [f"hw-{student}" for student in unread])
     return {
         (row["student"], row["notebook"]): row["missing"]
-        for row in csv.DictReader((tmp_path / "class/collected.csv").read_text().splitlines())
+        for row in read_csv(tmp_path / "class/collected.csv")
         if row["missing"] or not row["notebook"].endswith("/")
     }
 
@@ -1165,7 +1156,7 @@ def test_the_date_of_the_first_bad_night_stays(tmp_path):
     night(tmp_path, ada={"a": "1"})
     night(tmp_path, ["ada"])
     record = tmp_path / "class/collected.csv"
-    (since,) = {row["since"] for row in csv.DictReader(record.read_text().splitlines())}
+    (since,) = {row["since"] for row in read_csv(record)}
     record.write_text(record.read_text().replace(since, "2026-01-02T03:04:05+00:00"))
     night(tmp_path, ["ada"])
     assert "2026-01-02T03:04:05+00:00" in record.read_text()
@@ -1209,7 +1200,7 @@ def recorded_times(tmp_path):
         texts[(tmp_path / "class/ada" / row["notebook"]).read_bytes()]: int(
             datetime.fromisoformat(row["modified"]).timestamp()
         )
-        for row in csv.DictReader((tmp_path / "class/collected.csv").read_text().splitlines())
+        for row in read_csv(tmp_path / "class/collected.csv")
         if row["notebook"].startswith("a")
     }
 
