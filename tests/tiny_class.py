@@ -47,7 +47,10 @@ class TinyClass:
         """A command; its exit status and what it printed."""
         return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
-    def grade(self, *options):
+    def grade(self, *options, **notebooks):
+        """Grade; what was printed. Before, students hand in notebooks of these cells."""
+        for student, sources in notebooks.items():
+            self.hand_in(student, sources)
         ended = self.run("grade", self.submissions, "--out", self.out, *options)
         assert ended.exit_code == 0, ended.output
         return ended.stdout

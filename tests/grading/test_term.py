@@ -325,9 +325,7 @@ def test_an_assignment_of_another_term_makes_nobody_absent(klass):
 
 def test_excused_work_counts_nowhere(klass):
     """It is excused in all that is written, submitted or not, and no total, mean or export has its points."""
-    klass.hand_in("ada", RIGHT)
-    klass.hand_in("ben", HALF)
-    klass.grade()
+    klass.grade(ada=RIGHT, ben=HALF)
     (klass.submissions / "roster.csv").write_text("name\nada\nben\nzoe\nkim\n")
     lines = "student,assignment,question,points,comment\nben,01_tiny,,Excused,ill\nzoe,01_tiny,,excused,\n"
     (klass.submissions / "adjustments.csv").write_text(lines, encoding="utf-8")
@@ -379,8 +377,7 @@ def test_excused_work_counts_nowhere(klass):
 
 def test_a_score_stays_between_nothing_and_everything(klass):
     """A penalty takes no more than there is, and an adjustment gives no more than there can be."""
-    klass.hand_in("ada", RIGHT)
-    klass.grade()
+    klass.grade(ada=RIGHT)
     (result,) = read_results(klass.out)
     most = result.max_score
     given = (Adjustment("q1", 5.0, ""), Adjustment(None, 5.0, ""))
@@ -411,9 +408,7 @@ def test_a_broken_record_is_told(klass):
 )
 def test_an_edited_gradebook_is_kept_and_reported(klass, monkeypatch, edit, is_stopped):
     """Whatever was changed, the file is kept under another name, also if a run was stopped since."""
-    klass.hand_in("ada", HALF)
-    klass.hand_in("ben", RIGHT)
-    klass.grade()
+    klass.grade(ada=HALF, ben=RIGHT)
     path = klass.out / "gradebook.csv"
     before = path.read_text(encoding="utf-8")
     edited = edit(before)
@@ -440,9 +435,7 @@ def test_an_edited_gradebook_is_kept_and_reported(klass, monkeypatch, edit, is_s
 
 def test_an_adjusted_question_is_explained_everywhere(klass):
     """The reason of the change, the column of the gradebook and `explain` agree about it."""
-    klass.hand_in("ada", RIGHT)
-    klass.hand_in("kim", HALF)
-    klass.grade()
+    klass.grade(ada=RIGHT, kim=HALF)
     given = "student,assignment,question,points\nkim,01_tiny,q1,1\nada,01_tiny,q2,-1\nada,01_tiny,,-2\n"
     (klass.submissions / "adjustments.csv").write_text(given, encoding="utf-8")
     klass.grade()

@@ -1,12 +1,11 @@
 """Which notebook counts and when it was submitted, from the command line to the results."""
 
-import json
 import zipfile
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from committing import commit_all
-from tiny_course import HALF, RIGHT, add_assignment, write_notebook
+from tiny_course import HALF, RIGHT, write_notebook
 
 STARTER = ["import torch", "def double(x):\n    return x", "def leaf(n):\n    return n"]
 DUE = datetime(2026, 10, 12, 21, 59, tzinfo=UTC)
@@ -21,11 +20,6 @@ most_penalty = 0.25
 
 def settings(klass, first="false"):
     klass.settings(f"{SETTINGS}in_time_first = {first}\n")
-
-
-def text_of(path, sources, **fields):
-    write_notebook(path, sources)
-    return json.dumps(json.loads(path.read_text(encoding="utf-8")) | fields)
 
 
 @pytest.mark.parametrize("copy", [".virtual_documents/01_tiny.ipynb", ".Trash-1000/files/01_tiny.ipynb"])
@@ -74,40 +68,6 @@ def test_starter_code_never_beats_work(klass):
     write_notebook(klass.submissions / "ben/work/01_tiny.ipynb", HALF, modified=1.7e9)
     klass.grade()
     assert klass.scores() == {"ada": "4.8", "ben": "1.5"}
-
-
-def test_what_only_stands_for_a_notebook_says_what_to_do(klass):
-    """A pointer of Git LFS is an error with the command; lines that lost their ends are read."""
-    pointer = klass.hand_in("ada", RIGHT)
-    pointer.write_text(f"version https://git-lfs.github.com/spec/v1\noid sha256:{'a' * 64}\nsize 9\n")
-    lost = klass.hand_in("ben", RIGHT)
-    document = json.loads(lost.read_text(encoding="utf-8"))
-    for cell in document["cells"]:
-        cell["source"] = ["# mine", *cell["source"].split("\n")]
-    lost.write_text(json.dumps(document), encoding="utf-8")
-    klass.grade()
-    assert klass.scores() == {"ada": "0", "ben": "6"}
-    assert klass.result("ada")["error"] == (
-        "01_tiny.ipynb is a Git LFS pointer, not the notebook: run `git lfs pull` in the clone, and collect"
-        " again."
-    )
-
-
-def test_metadata_and_name_that_contradict_each_other_cost_no_work(klass):
-    """Such a notebook is an error where nothing else is there, and ignored beside the work."""
-    add_assignment(klass.course, 2)
-    klass.hand_in("ada", RIGHT)
-    path = klass.submissions / "ada/02_tiny.ipynb"
-    path.write_text(text_of(path, HALF, metadata={"otter": {"assignment_name": "01_tiny"}}), encoding="utf-8")
-    klass.grade()
-    assert (klass.result("ada")["score"], klass.result("ada")["superseded"]) == (6, [])
-    wrong = klass.result("ada", "02_tiny")
-    assert wrong["status"] == "error"
-    assert "is named for 02_tiny, but its metadata say that it is 01_tiny" in wrong["error"]
-    write_notebook(klass.submissions / "ada/right/02_tiny.ipynb", RIGHT, modified=1.6e9)
-    klass.grade()
-    right = klass.result("ada", "02_tiny")
-    assert (right["score"], [each["path"] for each in right["ignored"]]) == (6, ["ada/02_tiny.ipynb"])
 
 
 def test_other_files_alone_are_an_error_under_the_name_of_the_roster(klass):
