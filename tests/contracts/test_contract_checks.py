@@ -402,23 +402,11 @@ BROKEN = {
         "def f(x):\n    torch.manual_seed(0)\n    return 2 * x",
         record=["random numbers"],
     ),
-    "values of the caller's": effects(
-        "The values of the caller's x were changed",
-        "def f(x):\n    y = 2 * x\n    x.zero_()\n    return y",
-        arguments=PLAIN,
-    ),
     ".grad": effects(".grad", "def f(x):\n    x.grad = None if x.is_leaf else x.grad\n    return 2 * x"),
     "a hook": effects(
         "hook",
         "def f(model, x):\n    [m._forward_hooks.clear() for m in model.modules()]\n    return model(x)",
         **applied,
-    ),
-    "a module's mode": effects(
-        "mode",
-        "def f(model, x):\n    model.eval()",
-        arguments=NET,
-        reference="def f(model, x):\n    pass",
-        returns="nothing",
     ),
 }
 

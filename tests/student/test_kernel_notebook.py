@@ -1,22 +1,18 @@
 """In a kernel `grader.check` says what was seen, and of which function; no traceback of ours is shown."""
 
-import json
 import os
 import subprocess
-import sys
 from base64 import b64decode
 from functools import partial
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 from student_notebooks import ANSWERS, STUBS, code, document, released, write
-from warm_runner import Server
+from warm_runner import in_ipython
 
 from grader.student.notebook import open_notebook
 from grader.student.unsaved import unsaved_line
 
-ROOT = Path(__file__).resolve().parents[2]
 RIGHT = ANSWERS["q1"]
 FIRST = 'import torch\nfrom grader.notebook import Notebook\ngrader = Notebook("01_small.ipynb")'
 CHECK = 'grader.check("q1")'
@@ -233,29 +229,9 @@ CASES = [
 ]
 
 
-def in_kernel(folder: Path, cells, before="", popen=subprocess.Popen):
+def in_kernel(folder, cells, before="", popen=subprocess.Popen):
     """What each cell gives back that begins with ``grader.``: status, text and HTML."""
-    seen = folder / "seen.json"
-    settings = {"GRADER_CHECK_SECONDS": "0.5", "IPYTHONDIR": str(folder), "PYTHONPATH": str(ROOT)}
-    process = popen(
-        [sys.executable, "-c", before + KERNEL, json.dumps(cells), seen],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=None,
-        cwd=folder,
-        env={**os.environ, **settings},
-    )
-    process.communicate()
-    assert process.returncode == 0
-    return json.loads(seen.read_text(encoding="utf-8"))
-
-
-@pytest.fixture(scope="module")
-def warm():
-    """A Python with IPython and torch, of which forks are kernels."""
-    started = Server("IPython.core.interactiveshell", "torch")
-    yield started.popen
-    started.close()
+    return in_ipython(before + KERNEL, cells, folder, popen, GRADER_CHECK_SECONDS="0.5")
 
 
 @pytest.fixture(scope="module")
@@ -389,31 +365,31 @@ def without_metadata(cells):
         pytest.param({}, "The checks of 01_small were not found", id="nothing"),
     ],
 )
-def test_the_checks_are_found(files, words, tmp_path, warm):
+def test_the_checks_are_found(files, words, tmp_path, warm_ipython):
     """Checks are found by the name in the first cell, however the notebook's file is called."""
     for name, notebook in files.items():
         write(tmp_path / name, notebook)
     write(tmp_path / "02_other.ipynb", without_metadata([code("x = 1")]))
     brought = str(tmp_path / "brought")
     before = f"import pathlib, grader.student.notebook as n; n._BROUGHT = pathlib.Path({brought!r})\n"
-    ((_, text, _),) = in_kernel(tmp_path, [FIRST, ANSWERS["q1"], CHECK], before, warm)
+    ((_, text, _),) = in_kernel(tmp_path, [FIRST, ANSWERS["q1"], CHECK], before, warm_ipython)
     assert words in text
 
 
-def test_a_cell_that_was_changed_and_not_run_is_noticed(tmp_path, warm):
+def test_a_cell_that_was_changed_and_not_run_is_noticed(tmp_path, warm_ipython):
     """Where the open notebook was saved with another version of a cell than ran, the verdict says so."""
     path = write(tmp_path / "01_small.ipynb", released())
     before = f"import os; os.environ['JPY_SESSION_NAME'] = {str(path)!r}\n"
     now, later = (f"os.utime({str(path)!r}, (0, {when}))" for when in (0, 1 << 40))
     cells = [FIRST, ANSWERS["q1"], "import os\n" + now, CHECK, later, CHECK]
-    (_, same, _), (status, other, _) = in_kernel(tmp_path, cells, before, warm)
+    (_, same, _), (status, other, _) = in_kernel(tmp_path, cells, before, warm_ipython)
     assert "was changed" not in same
     assert (status, "The cell of q1 was changed after it ran" in other) == ("stale", True)
     os.utime(path, (0, 0))  # and where it was not saved since, the commands know it
     assert "in Jupyter you checked other code of q1" in unsaved_line(open_notebook(path))
 
 
-def test_a_thread_is_stopped_too(tmp_path, warm):
+def test_a_thread_is_stopped_too(tmp_path, warm_ipython):
     """Where there is no alarm, as on Windows, a call of Python that takes too long is stopped."""
     thread = """\
 import threading
@@ -429,5 +405,5 @@ thread = threading.Thread(target=work)
 thread.start()
 thread.join()"""
     cells = [thread, "grader = dict(ended=ended)", "grader.get('ended')"]
-    ((_, text, _),) = in_kernel(tmp_path, cells, popen=warm)
+    ((_, text, _),) = in_kernel(tmp_path, cells, popen=warm_ipython)
     assert text == "['stopped']"
