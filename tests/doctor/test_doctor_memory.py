@@ -4,7 +4,7 @@ import json
 import sys
 
 import pytest
-from tiny_course import write_course
+from tiny_course import edit, write_course
 
 from grader.course.build import build
 from grader.course.course import Course
@@ -44,12 +44,6 @@ def examine(course, shared_zygote, monkeypatch):
         return told, list(observed)
 
     return run
-
-
-def edit(path, old, new):
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new), encoding="utf-8")
 
 
 def test_what_did_not_change_is_not_tried_again(course, examine, monkeypatch):

@@ -4,13 +4,12 @@ import re
 import shlex
 
 import pytest
-from tiny_course import HALF, RIGHT, write_notebook
+from tiny_course import HALF, RIGHT, edit, write_notebook
 
 
 def test_what_the_stub_passes_is_said(klass):
     """The sum shows what a check was not worth, and judging again comes to the same."""
-    master = klass.course / "solutions" / "01_tiny.py"
-    master.write_text(master.read_text().replace("    # return n\n", "    # return torch.zeros(n)\n"))
+    edit(klass.course / "solutions/01_tiny.py", "    # return n\n", "    # return torch.zeros(n)\n")
     klass.grade(ben=HALF)
     out = said(klass, "ben", "01_tiny", "q2", "--all")
     assert "1 of 2 checks passed: 0 points. A check earns nothing while another" in out

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from tiny_course import HALF, RIGHT, write_course, write_notebook
+from tiny_course import HALF, RIGHT, edit, write_course, write_notebook
 
 from grader.course.course import Course
 from grader.errors import SandboxError
@@ -43,8 +43,7 @@ def test_partial_credit_is_at_most_half(klass):
 
 def test_what_the_stub_passes_earns_nothing_by_itself(klass):
     """A student who changed nothing but the text of the stub earns nothing, and reads why."""
-    master = klass.course / "solutions" / "01_tiny.py"
-    master.write_text(master.read_text().replace("    # return n\n", "    # return torch.zeros(n)\n"))
+    edit(klass.course / "solutions/01_tiny.py", "    # return n\n", "    # return torch.zeros(n)\n")
     klass.grade(ben=[*HALF[:2], f"{HALF[2]} * 1"])
     leaf = klass.result("ben")["questions"][1]
     assert [(check["outcome"], check["points"]) for check in leaf["checks"]] == [("passed", 0), ("failed", 0)]
