@@ -277,12 +277,8 @@ def test_canvas_matches_names_numbers_and_logins_but_guesses_nobody(desk, canvas
 
 def test_canvas_knows_whom_it_was_collected_from_by_number(desk, canvas, tmp_path):
     """Canvas names a file `lovelaceada_11_...`: nobody is called that, but 11 is in the gradebook."""
-    archive = tmp_path / "canvas.zip"
-    with zipfile.ZipFile(archive, "w") as opened:
-        for name in ("lovelaceada_11_901_01_tiny.ipynb", "zo_99_902_01_tiny.ipynb"):
-            opened.writestr(name, "{}")
-    collect(archive, tmp_path / "in")
-    desk.give(made("lovelaceada"), made("zo"), submissions=tmp_path / "in")
+    names = ("lovelaceada_11_901_01_tiny.ipynb", "zo_99_902_01_tiny.ipynb")
+    collected_and_graded(desk, packed(tmp_path / "in.zip", *names), made("lovelaceada"), made("zo"))
     ended = desk.export("canvas", "--gradebook", canvas())
     assert "left out: zo." in ended.output
     assert (desk.out / "canvas.csv").read_bytes() == CANVAS.replace('""",,5.00', '""",4.5,5.00').encode()
