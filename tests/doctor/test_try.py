@@ -163,7 +163,7 @@ SHOWN = {
         replace(tensor([1.00005]), dtype="torch.float64"),
         (
             "p result reference <float64 (1,) 1>"
-            " p result mine <float64 (1,) 1.00005> differs: it is off by 0.005 %"
+            " p result mine <float64 (1,) 1.00005> differs: here it is off by 0.005 %"
         ),
     ),
     "noise of rounding is no difference": (
