@@ -293,9 +293,11 @@ def _assert_then(rules: Rules, messages: _Messages, seen: Any, expected: Any) ->
     if not isinstance(expected, dict):
         assert_close(seen, expected, messages.of_use(""), full_precision=rules.full_precision)
         return
+    if isinstance(seen, Raised):  # the messages are about entries, of which there are none
+        raise FailedCheckError(finding_of(seen, "raised", group="then"))
     for name, right in expected.items():
         if not is_gradients(right):
-            entry = seen if isinstance(seen, Raised) else _entry(seen, name)
+            entry = _entry(seen, name)
             if isinstance(right, bool) and isinstance(entry, bool) and entry is not right:
                 raise wrong(messages.of_use(name), group=f"then {name}")
             assert_close(entry, right, messages.of_use(name), full_precision=rules.full_precision)

@@ -344,6 +344,8 @@ def _of_result(  # noqa: C901, PLR0912 - one for each type
         parts = expected if is_dict else dict(enumerate(expected))
         differing = [key for key in parts if seen[key] != parts[key]]
         if is_dict and any(re.fullmatch(r"\w+(\.\w+)+", str(key)) for key in parts):  # of another network
+            entry = max((_first_wrong_entry(seen[key], parts[key]) for key in differing), default=0)
+            yield from [_values(f"[part[{entry}] for part in {place}.values()]")] if entry else []
             yield _values(f"[*{place}.values()]")
             return
         if is_dict and {"output", "gradients"} <= parts.keys():  # of a loss: its snippet has only these
@@ -356,6 +358,15 @@ def _of_result(  # noqa: C901, PLR0912 - one for each type
 
             of_part = place if key == "gradients" and "output" in parts else f"{place}[{key!r}]"
             yield from _of_result(of_part, seen[key], parts[key], fails, depth + 1)
+
+
+def _first_wrong_entry(seen: Any, expected: Any) -> int:
+    """The first entry of a list, or row of a matrix, that differs; 0 if that is not known."""
+    if isinstance(seen, Tensor) and isinstance(expected, Tensor):
+        return _first_wrong_row(seen, expected)
+    if not isinstance(seen, list | tuple) or not isinstance(expected, list | tuple):
+        return 0
+    return next((n for n, (own, right) in enumerate(zip(seen, expected, strict=False)) if own != right), 0)
 
 
 def _first_wrong_row(seen: Tensor, expected: Tensor) -> int:

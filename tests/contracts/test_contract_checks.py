@@ -169,6 +169,12 @@ def the_argument(setup):
     return {"x itself": setup["x"]}
 
 
+@inside
+def halves(setup, result):
+    """What is computed with the result."""
+    return {"half": result / 2}
+
+
 def broken(asserts, said, wrong, *, arguments=X, reference=TWICE, **options):
     """The check that fails a wrong answer and what it says, beside the declaration and the reference."""
     return arguments, options, reference, wrong, asserts, said
@@ -194,6 +200,12 @@ BROKEN = {
     "a value": values("The result is wrong", "def f(x):\n    return 3 * x"),
     "what people return instead": values(
         "it is x itself", "def f(x):\n    return x.clone()", mistakes=the_argument
+    ),
+    "a result that cannot be used": values(
+        "Using your result as the task says stopped with TypeError",
+        "def f(x):\n    return 'text'",
+        then=halves,
+        returns="nothing",
     ),
     "a huge gradient": gradients(
         "The gradient of the result with respect to x is wrong",

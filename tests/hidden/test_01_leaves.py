@@ -70,7 +70,8 @@ def test_w_is_a_trainable_leaf(make_weight):
     Which operation did autograd record, and when did you set `requires_grad`?
     """
     w = make_weight.seen.tensor()
-    assert w.is_leaf, f"`w` is not a leaf: {w.grad_fn} produced it, so optimizers reject it."
+    rejected = "" if w.retains_grad else ", so optimizers reject it"
+    assert w.is_leaf, f"`w` is not a leaf: {w.grad_fn} produced it{rejected}."
     assert w.requires_grad, "`w` does not require grad, so `backward()` never fills `w.grad`."
     assert w.version is not None, "`w` is an inference tensor: autograd cannot record operations on it."
 

@@ -665,8 +665,8 @@ def test_other_heads_stand_still(train_task):
     """Other heads and their optimizer state are unchanged."""
     assert_no_side_effects(
         train_task,
-        "Print the `.grad` of each part when `opt.step()` runs. What does `opt` do with a `.grad` of "
-        "zeros, and what with `None`? Did you restore every flag you changed?",
+        "Print the `.grad` of each part right before `opt.step()`, also for a model whose `.grad` was filled "
+        "before your call. What does `opt` do with a `.grad` of zeros, and what with `None`?",
     )
 
 
