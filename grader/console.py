@@ -16,7 +16,7 @@ _CODE = re.compile(r"`([^`]+)`")
 _COMMANDS = re.compile(rf"{COMMAND} .*")  # a command ends with its line
 _WORDS = re.compile(r"(?:^\s+)?\S+\s*")
 _NARROWEST = 30  # minimum width of a text, however far it is indented
-#: Replaces the spaces at which a line must not end; a private character, so no text contains it.
+#: Replaces the spaces at which a line must not end; a private character, which texts don't contain.
 _GLUE = "\ue000"
 
 
