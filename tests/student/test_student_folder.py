@@ -207,7 +207,7 @@ def test_every_command_wraps_at_words(arguments, folder, monkeypatch):
     done = CliRunner().invoke(main, arguments, env=terminal, input="")
     plain = CliRunner().invoke(main, arguments, input="")
     write(path, worked())
-    lines = re.sub(r"\x1b\[[?\d;]*[A-Za-z]|\r", "", done.output).splitlines()
+    lines = re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", done.output).splitlines()
     assert len(lines) > 1 or len(lines[0]) <= 50
     for line in lines:
         if "Continue?" not in line and str(folder) not in line:  # a prompt; a path
