@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import indent
 
 from grader.course.course import Course
 
@@ -26,9 +27,15 @@ SOLVED = {
     "08_functions_and_hooks": ("q1", "q4"),
 }
 _REQUIRED = ("Tries", "Stopped by")
-_OPTIONAL = ("Without it", "Got through", "Question", "Keeps", "Flags", "Student", "Shows", "Where", "Cost")
+_OPTIONAL = (
+    *("Without it", "Got through", "Question", "Keeps", "Flags"),
+    *("Student", "Shows", "Where", "Cost", "Times"),
+)
 _HEADER = re.compile(r"# (?P<key>[A-Z][a-z ]*): *(?P<value>.*)")
-_CELL = re.compile(r"(?m)^# %%.*\n")
+_CELL = re.compile(r"(?m)^# %%(.*)\n")
+_PART = re.compile(r"(?m)^__([A-Z_]{10,})__\n")  # a file of what several attacks begin or end with
+_RIGHT = re.compile(r"(?m)^( *)__RIGHT__$")
+_IF_IT_RUNS = " right if it runs"
 _ESCAPE = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|n|t|r)")
 
 
@@ -38,39 +45,22 @@ class MalformedAttackError(Exception):
 
 @dataclass(frozen=True)
 class Attack:
-    """What an attack does, what stops it, and what must be left of the notebook around it.
-
-    Attributes:
-        path: its file.
-        tries: what it tries, one sentence.
-        layer: the layer that stops it.
-        otherwise: why it is stopped without that layer too, or None.
-        through: why nothing stops it here, so that it is expected to get through and to be flagged; or None.
-        stem: the assignment it answers.
-        question: the question whose answer it takes the place of.
-        keeps: the other questions that must keep their points.
-        flags: flags the result must carry.
-        student: name of the student's folder.
-        shows: text that must appear verbatim in nothing people read, or None.
-        where: the files, or `terminal`, in which that text would do harm; empty for all.
-        slow: whether it takes more than about four seconds.
-        cells: its cells, placeholders not yet replaced.
-    """
+    """What an attack does, what stops it, and what must be left of the notebook around it."""
 
     path: Path
-    tries: str
-    layer: str
-    otherwise: str | None
-    through: str | None
-    stem: str
-    question: str
-    keeps: tuple[str, ...]
-    flags: tuple[str, ...]
-    student: str
-    shows: str | None
-    where: tuple[str, ...]
-    slow: bool
-    cells: tuple[str, ...]
+    tries: str  # in one sentence
+    layer: str  # stops it
+    otherwise: str | None  # why it is stopped without that layer too
+    through: str | None  # why nothing stops it here, so that it is expected to get through and to be flagged
+    stem: str  # the assignment it answers
+    question: str  # whose answer it takes the place of
+    keeps: tuple[str, ...]  # the other questions that must keep their points
+    flags: tuple[str, ...]  # that the result must carry
+    student: str  # name of the folder
+    shows: str | None  # text that must appear verbatim in nothing people read
+    where: tuple[str, ...]  # the files, or `terminal`, in which that text would do harm; empty for all
+    slow: bool  # takes more than about four seconds
+    cells: tuple[str, ...]  # placeholders not yet replaced; the line ``__RIGHT__`` is for the right answer
 
     @property
     def name(self) -> str:
@@ -87,12 +77,7 @@ class Attack:
         )
 
     def complaint(self, inside: list[str] | None, outside: list[str] | None) -> str | None:
-        """What is not as its file says.
-
-        Args:
-            inside: the harm it did with everything in force; None where the run did not end.
-            outside: the harm without its layer; None where that was not tried.
-        """
+        """What is not as its file says, by the harm with and without its layer; None where no run ended."""
         if self.through:
             as_known = inside == [f"got {self.question}"]
             return None if as_known else f"should get through, and be flagged: {inside or 'stopped'}"
@@ -115,29 +100,22 @@ class Attack:
         sources = [imports]
         for question in assignment.questions:
             if question.id == self.question:
-                sources += [_filled(cell, places) for cell in self.cells]
+                sources += [_filled(cell, places, question.answer) for cell in self.cells]
             elif question.id in SOLVED[self.stem]:
                 sources.append(question.answer)
         return sources
 
 
 def read_attacks(paths: list[Path] | None = None) -> list[Attack]:
-    """Read the attacks of these files, or all there are.
-
-    Raises:
-        MalformedAttackError: a file is not as it should be.
-    """
+    """Read the attacks of these files, or all there are."""
     return [read_attack(path) for path in paths or sorted(FOLDER.glob("*/*.py"))]
 
 
 def read_attack(path: Path) -> Attack:
-    """Read one attack.
-
-    Raises:
-        MalformedAttackError: the file is not as it should be.
-    """
-    top, *cells = _CELL.split(path.read_text(encoding="utf-8"))
+    """Read one attack, or raise a MalformedAttackError."""
+    top, *parts = _CELL.split(path.read_text(encoding="utf-8"))
     header = _read_header(path, top)
+    cells = [_marked(cell, mark) for mark, cell in zip(parts[::2], parts[1::2], strict=True)]
     stem, _, question = header.get("Question", "01_leaves q1").partition(" ")
     if stem not in SOLVED or header.get("Keeps", "none") != "none":
         raise MalformedAttackError(f"{path}: SOLVED has no {stem}, or Keeps is neither none nor left out")
@@ -156,7 +134,7 @@ def read_attack(path: Path) -> Attack:
         shows=_unescaped(header["Shows"]) if "Shows" in header else None,
         where=_listed(header.get("Where", "")),
         slow=header.get("Cost") == "slow",
-        cells=tuple(cells),
+        cells=tuple(cells) * int(header.get("Times", "1")),
     )
     if attack.layer not in LAYERS or not cells or attack.path.parent.name not in FAMILIES:
         raise MalformedAttackError(f"{path}: an unknown layer ({attack.layer}) or family, or no cell")
@@ -181,6 +159,15 @@ def _read_header(path: Path, top: str) -> dict[str, str]:
     return header
 
 
+def _marked(cell: str, mark: str) -> str:
+    """A cell; one that is marked so gives the right answer, if none of its statements raises an error."""
+    cell = _PART.sub(lambda line: (FOLDER / f"{line[1].lower()}.py").read_text(encoding="utf-8"), cell)
+    if mark != _IF_IT_RUNS:
+        return cell
+    tried = indent(cell, "    ")
+    return f"try:\n{tried}\nexcept Exception as error:\n    print(error)\nelse:\n    __RIGHT__\n"
+
+
 def _listed(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
@@ -190,7 +177,8 @@ def _unescaped(text: str) -> str:
     return _ESCAPE.sub(lambda escape: escape[0].encode().decode("unicode_escape"), text)
 
 
-def _filled(cell: str, places: Mapping[str, str]) -> str:
+def _filled(cell: str, places: Mapping[str, str], answer: str) -> str:
+    cell = _RIGHT.sub(lambda line: indent(answer, line[1]), cell)
     for placeholder, value in places.items():
         cell = cell.replace(placeholder, value)
     return cell.strip("\n")

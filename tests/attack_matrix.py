@@ -90,11 +90,7 @@ def _one_by_one(attacks: Sequence[Attack], layer: str) -> Iterator[tuple[Attack,
 
 
 def _tried(attacks: Sequence[Attack], layer: str | None) -> dict[str, list[str]]:
-    """What each attack did, tried in a process that is ended when it takes too long.
-
-    Raises:
-        BrokenRunError: that process failed by itself.
-    """
+    """What each attack did, tried in a process that is ended when it takes too long."""
     what = f"without {layer}" if layer else "with every layer in force"
     sys.stderr.write(f"{len(attacks)} attacks {what} ...\n")
     found: dict[str, list[str]] = {}

@@ -72,30 +72,18 @@ ALL_ASSIGNMENTS = HONEST | {
 
 @dataclass
 class Run:
-    """What came of grading a class.
-
-    Attributes:
-        results: by notebook, all results of it.
-        seconds: by notebook, how long it was observed.
-        shown: everything written for people, by file name, and the terminal's output.
-        honest: the results of honest students, without the times of their making.
-        survivors: processes that were left.
-        loot: files that an attack wrote.
-        growth: bytes by which the outside's peak of memory grew.
-        wall: seconds that everything took.
-        patience: seconds after which a notebook hangs.
-    """
+    """What came of grading a class."""
 
     attacks: dict[str, Attack]
-    results: dict[str, list[Result]] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-    shown: dict[str, str] = field(default_factory=dict)
-    honest: dict[str, Result] = field(default_factory=dict)
-    survivors: list[int] = field(default_factory=list)
-    loot: list[str] = field(default_factory=list)
-    growth: int = 0
-    wall: float = 0.0
-    patience: float = 0.0
+    results: dict[str, list[Result]] = field(default_factory=dict)  # all of each notebook
+    seconds: dict[str, float] = field(default_factory=dict)  # for which each notebook was observed
+    shown: dict[str, str] = field(default_factory=dict)  # what is for people, by file, and the terminal's
+    honest: dict[str, Result] = field(default_factory=dict)  # without the times of their making
+    survivors: list[int] = field(default_factory=list)  # processes that were left
+    loot: list[str] = field(default_factory=list)  # files that an attack wrote
+    growth: int = 0  # bytes by which the outside's peak of memory grew
+    wall: float = 0.0  # seconds that everything took
+    patience: float = 0.0  # seconds after which a notebook hangs
 
 
 def _notebook(attack: Attack) -> str:
@@ -105,13 +93,7 @@ def _notebook(attack: Attack) -> str:
 class Arena:
     """A world, a zygote in which a layer may be switched off, and classes that are graded there.
 
-    Args:
-        layer: the layer that is switched off, or None.
-        sound: an arena with every layer, whose references count here, too, and whose zygote does unless the
-            layer is one of the zygote's.
-
-    Attributes:
-        alone: the results of the honest students without any attacker.
+    The references of an arena with every layer count here, too; its zygote does unless the layer is in it.
     """
 
     def __init__(self, layer: str | None = None, sound: Self | None = None) -> None:
@@ -177,13 +159,7 @@ class Arena:
 
 
 def harms(attack: Attack, run: Run, alone: dict[str, Result]) -> list[str]:
-    """What an attack did, and what was done in its class; nothing, if it was stopped.
-
-    Args:
-        attack: one of the class.
-        run: the class.
-        alone: results of the honest students without any attacker.
-    """
+    """What an attack did, and what was done in its class; nothing, if it was stopped."""
     return own_harms(attack, run) + common_harms(run, alone)
 
 

@@ -22,16 +22,10 @@ _LOOT = ("/tmp", "/dev/shm", "/var/tmp")
 
 @dataclass
 class World:
-    """The surroundings of one run.
+    """The surroundings of one run."""
 
-    Attributes:
-        folder: ``answer.py``, ``answers.sock`` and ``writable/``.
-        port: TCP and UDP, on 127.0.0.1.
-        course: the course that is graded.
-    """
-
-    folder: Path
-    port: int
+    folder: Path  # of ``answer.py``, ``answers.sock`` and ``writable/``
+    port: int  # TCP and UDP, on 127.0.0.1
     course: Course
     _neighbours: list[subprocess.Popen] = field(default_factory=list)
 

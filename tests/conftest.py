@@ -111,6 +111,14 @@ def runner_server():
     started.close()
 
 
+@pytest.fixture(scope="module")
+def warm_ipython():
+    """Starts Pythons that have imported IPython and torch, in which kernels begin."""
+    started = Server("IPython.core.interactiveshell", "torch")
+    yield started.popen
+    started.close()
+
+
 @pytest.fixture
 def warm_runners(runner_server, monkeypatch):
     """Let `check` and similar commands start with torch imported, for which a student waits."""

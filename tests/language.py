@@ -153,12 +153,7 @@ def limits() -> dict[str, int]:
 
 
 def complaint(word: Word, files: Mapping[str, Iterable[int]], limit: int) -> str | None:
-    """What to do if a word does not occur as often as its limit says; otherwise None.
-
-    Args:
-        files: the lines of each use, by file.
-        limit: the committed number.
-    """
+    """What to do if a word, by the lines of its uses, does not occur as often as its limit says."""
     number = counted(files)
     if number > limit:
         listed = "".join(f"\n  {file}: {', '.join(_lines(lines))}" for file, lines in files.items())

@@ -15,6 +15,12 @@ from grader.cli import main
 CHECKS = REWRITTEN.replace("Hidden checks.", "PYTEST_DONT_REWRITE")
 
 
+def read_csv(path):
+    """The rows of a file, by its headings."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return [*csv.DictReader(file)]
+
+
 class TinyClass:
     """A course, a folder of submissions and a folder of results."""
 
@@ -41,7 +47,10 @@ class TinyClass:
         """A command; its exit status and what it printed."""
         return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
-    def grade(self, *options):
+    def grade(self, *options, **notebooks):
+        """Grade; what was printed. Before, students hand in notebooks of these cells."""
+        for student, sources in notebooks.items():
+            self.hand_in(student, sources)
         ended = self.run("grade", self.submissions, "--out", self.out, *options)
         assert ended.exit_code == 0, ended.output
         return ended.stdout
@@ -61,10 +70,13 @@ class TinyClass:
         path = self.out / "evidence" / student / f"{name}.json"
         return json.loads(path.read_text(encoding="utf-8"))["seed"]
 
+    def rows(self):
+        """The gradebook's row of each student, the last of several."""
+        return {row["student"]: row for row in read_csv(self.out / "gradebook.csv")}
+
     def scores(self):
         """The score of each student, as the gradebook has it."""
-        with (self.out / "gradebook.csv").open(encoding="utf-8", newline="") as file:
-            return {row["student"]: row["score"] for row in csv.DictReader(file)}
+        return {student: row["score"] for student, row in self.rows().items()}
 
     def files(self, *below):
         """The content of all files, or of those below some folders of the results."""

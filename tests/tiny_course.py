@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from pathlib import Path
 
 SOURCE = '''\
@@ -156,6 +157,24 @@ def write_course(root: Path) -> Path:
     (root / "tests" / "answers" / "01_tiny.py").write_text(ANSWERS, encoding="utf-8")
     (root / "tests" / "answers" / "01_tiny.outcomes.toml").write_text(OUTCOMES, encoding="utf-8")
     return root
+
+
+def edit(path: Path, old: str, new: str) -> int:
+    """Write another text in the place of one that a file has; its line."""
+    text = path.read_text(encoding="utf-8")
+    before, found, after = text.partition(old)
+    assert found, old
+    path.write_text(before + new + after, encoding="utf-8")
+    sys.modules.pop(path.stem, None)  # another command would read it anew
+    return before.count("\n") + 1
+
+
+def add_assignment(root: Path, number: int) -> None:
+    """Add another assignment, with the questions of the first."""
+    for place in ("solutions/{}.py", "tests/hidden/test_{}.py", "tests/answers/{}.py"):
+        text = (root / place.format("01_tiny")).read_text(encoding="utf-8")
+        text = text.replace("# 1. ", f"# {number}. ").replace("01_tiny", f"0{number}_tiny")
+        (root / place.format(f"0{number}_tiny")).write_text(text, encoding="utf-8")
 
 
 def write_notebook(path: Path, sources: list[str], *, modified: int = 1_700_000_000) -> Path:

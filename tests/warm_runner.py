@@ -15,6 +15,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+ROOT = str(Path(__file__).resolve().parents[1])
+
 
 class Server:
     """The process that is forked; `modules` are what it imports before."""
@@ -73,6 +75,22 @@ class Forked:
         self.wait()
 
 
+def in_ipython(script, cells, folder, popen=subprocess.Popen, **environment):
+    """What a script writes about cells: its arguments are these as JSON, and the file to write to."""
+    seen = folder / "seen.json"
+    process = popen(
+        [sys.executable, "-c", script, json.dumps(cells), seen],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=None,
+        cwd=folder,
+        env={**os.environ, "IPYTHONDIR": str(folder), "PYTHONPATH": ROOT, **environment},
+    )
+    process.communicate()
+    assert process.returncode == 0
+    return json.loads(seen.read_text(encoding="utf-8"))
+
+
 def serve(control):
     """Fork for each request; returns in the fork, as the process that was asked for, with its code."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait
@@ -108,7 +126,6 @@ def serve(control):
 
 
 if __name__ == "__main__":
-    ROOT = str(Path(__file__).resolve().parents[1])
     sys.path.insert(0, ROOT)
     _, number, *modules = sys.argv
     for module in modules:

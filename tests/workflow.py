@@ -19,15 +19,8 @@ def read_workflow(path: Path):
 def run_steps(workflow, job, workspace, surroundings, values):
     """Run the steps of a job that are commands; what others would set up has to be there.
 
-    Args:
-        workflow: what `read_workflow` gave.
-        job: the job's id.
-        workspace: the folder in which steps begin.
-        surroundings: the environment of every step.
-        values: what expressions such as `github.token` stand for.
-
-    Returns:
-        What each step printed, by its name, up to the one that failed, and the exit status of the last.
+    `values` are those of expressions such as `github.token`. What each step printed, by its name, up to the
+    one that failed, and the exit status of the last.
     """
     steps = [step for step in workflow["jobs"][job]["steps"] if "run" in step]
     printed, status = {}, 0

@@ -53,7 +53,7 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
         expected: the same of the reference.
         message: the diagnosis, to which the place and kind of the first difference are added. A hint may
             follow after a blank line. Students don't see it if an error was caught, if type, shape, dtype or
-            number of entries differ, or if values are nan, clipped, rounded, nearly right or in another
+            number of entries differ, or if values are nan, clipped, rounded or in another
             order.
         others: wrong results that may have been observed, as for ``how_it_differs``.
         place: the path of the values, if the message does not name it.

@@ -368,9 +368,9 @@ def _nearly(pair: Pair, _: Others) -> str | None:
     largest = max(abs(e) for e in pair.expected if math.isfinite(e))
     error = max(abs(s - e) / max(abs(e), largest / 100) for s, e in pair.wrong)
     return (
-        f"it is off by {100 * error:.1g} %"
+        f"here it is off by {100 * error:.1g} %"
         if len(pair.seen) == 1
-        else f"it is off by up to {100 * error:.1g} %"
+        else f"here it is off by up to {100 * error:.1g} %"
     )
 
 
@@ -412,5 +412,5 @@ KINDS: tuple[Callable[[Pair, Others], str | None], ...] = (
 
 #: Kinds that explain the numbers completely: a hint about the student's idea would mislead.
 SAY_ALL: frozenset[Callable[[Pair, Others], str | None]] = frozenset(
-    {_not_finite, _in_another_order, _cut_off, _rounded, _nearly}
+    {_not_finite, _in_another_order, _cut_off, _rounded}
 )

@@ -30,8 +30,8 @@ def _all_changes(side_effects: Mapping[str, Any]) -> Iterator[tuple[str, str, st
 
 _SAY_ALL = {"attributes", "class", "type", "length", "entries"}
 _FLAG = (
-    "Don't call `requires_grad_()` or `detach_()` on the caller's tensors. Restore every flag that you "
-    "change, even if an error is raised."
+    "Avoid `requires_grad_()` and `detach_()` on the caller's tensors. If you change a flag, restore it, "
+    "even if an error is raised."
 )
 _RESTORE = "Leave flags and modes as they are, or restore them, even if an error is raised."
 

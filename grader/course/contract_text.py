@@ -11,7 +11,6 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from grader.contracts.cases import MEMORY
 from grader.course.assignment import MAY_COME_IN, THE_CALL, Assignment, Question, SourceCell
 from grader.course.contract import Contract
 from grader.course.kinds import Kinds
@@ -87,7 +86,7 @@ def block_of(contract: Contract) -> str:
 
 def levels_of(contract: Contract) -> dict[str, list[str]]:
     """A phrase for each level of each argument, by its name, and of the call."""
-    levels = {name: [*_of_argument(contract, name)] for name in contract.given}
+    levels = {name: [*dict.fromkeys(_of_argument(contract, name))] for name in contract.given}
     return {name: of for name, of in {**levels, THE_CALL: [*_of_call(contract)]}.items() if of}
 
 
@@ -103,7 +102,8 @@ def _of_argument(contract: Contract, name: str) -> Iterator[str]:
         yield from filter(None, [dtypes_of(contract, kinds)])
     for factor, levels in kinds.factors.items():
         usual, *others = levels
-        shown = [usual, *others] if factor_of(kinds.maker, factor).shows_first else others
+        is_shown = factor_of(kinds.maker, factor).shows_first or usual == "filled"
+        shown = [usual, *others] if is_shown else others
         yield from filter(None, (kinds.phrase(factor, level) for level in shown))
     if kinds.maker == "module" and len(kinds.factors.get("train", ())) > 1:
         yield from _modes_of_layers(contract, name)
@@ -153,7 +153,7 @@ def dtypes_of(contract: Contract, kinds: Kinds) -> str:
 def _of_call(contract: Contract) -> Iterator[str]:
     """A phrase for each level of the call, and of all sizes."""
     for factor, levels in contract.factors.items():
-        if factor.startswith(("call.", "all.")) and factor not in {MEMORY, "all.dtype"}:
+        if factor.startswith(("call.", "all.")) and factor != "all.dtype":
             for level in levels[1:]:
                 yield contract.phrases.get(f"{factor}={level}") or CALL[factor].levels[level].phrase
 

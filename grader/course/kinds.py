@@ -64,7 +64,7 @@ class Kinds:
         if kind in self.words:
             return self.words[kind]
         if factor == "shape":
-            return shape_in_words(kind)
+            return shape_in_words(kind, typical=self.factors[factor][0])
         if factor == "value":
             return f"is between {kind[0]:g} and {kind[1]:g}" if isinstance(kind, tuple) else f"is {kind:g}"
         return phrase_of(self.maker, factor, kind)
@@ -79,10 +79,10 @@ class Kinds:
                     yield f"{self.maker}.{factor}.{kind}", f"lambda {known.takes}: {source}"
 
 
-def shape_in_words(shape: str) -> str:
-    """``n k`` in words, as it follows a name: ``has one row``, or ``has size 2T in dimension 0``."""
+def shape_in_words(shape: str, typical: str) -> str:
+    """``1 k`` in words, as it follows a name: ``has one row``, or ``has size 1 in dimension 1``."""
     sizes = shape.split()
-    fixed = [f"size {size} in dimension {n}" for n, size in enumerate(sizes) if size[0].isdigit()]
+    fixed = [f"size {size} in dimension {n}" for n, size in enumerate(sizes) if size.isdigit()]
     several = len(sizes) > 1
     numbers = {1: "one dimension"}
     phrases = [
@@ -93,6 +93,7 @@ def shape_in_words(shape: str) -> str:
         (bool(sizes[2:] and fixed), f"has {' and '.join(fixed)}"),
         (several and sizes[0] == "1", "has one row"),
         (several and sizes[-1] == "1", "has one column"),
+        (shape != typical and len(sizes) == len(typical.split()), "has other sizes"),
         (True, f"has {numbers.get(len(sizes), f'{len(sizes)} dimensions')}"),
     ]
     return next(words for holds, words in phrases if holds)

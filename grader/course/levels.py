@@ -66,7 +66,9 @@ _HOOK = "{x}.register_forward_hook(lambda module, args, out: "
 LOUDER = "{x}[-2].register_forward_hook(lambda part, args, out: 3 * out if part.training else out)"
 _BREAKS = "def broken(*_):\n    raise "
 _TWO_GROUPS = "[{{'params': {held}[:1]}}, {{'params': {held}[1:], 'lr': "
-_TIED = "{x}.echo = {x}.again = nn.Linear({outputs}, {outputs})"
+_TIED = """\
+{x}.echo, {x}.again = nn.Linear({outputs}, {outputs}), nn.Linear({outputs}, {outputs})
+{x}.again.weight = {x}.echo.weight"""
 _STEPPED = """\
 for p in {held}:
     p.grad = torch.ones_like(p)
@@ -113,7 +115,7 @@ TENSOR = {
             "leaf": Level("is a leaf that requires grad", line="{x}.requires_grad_()"),
             "plain": Level("is a tensor that doesn't require grad", line=" "),
             "saved": _asked(
-                "is a non-leaf with positive entries that its own operation saved for backward",
+                "is a non-leaf that `exp` returned and saved for backward",
                 line="{x}0 = {x}.requires_grad_()\n{x} = {x}0.exp()",
             ),
         },
@@ -161,7 +163,7 @@ MODULE = {
                 "has nested modules",
                 line="{x} = nn.Sequential(nn.Sequential({first}, nn.Tanh()),{inside} {last})",
             ),
-            "own": Level("has a parameter of its own and asks for its own mode"),
+            "own": Level("has a parameter of its own and reads `self.training`"),
             "bare": Level("has parameters and no modules"),
         }
     ),
@@ -403,7 +405,7 @@ CALL = {
             "other": Level("in a second call, with other numbers"),
             "other data": _asked("in a second call with the same parameters, and other data"),
             "same": Level("in a second call, with the same arguments"),
-            "changed": Level("in a second call, after its values have changed"),
+            "changed": Level("in a second call, after the values of its arguments have changed"),
         }
     ),
     "call.memory": Factor(

@@ -149,8 +149,20 @@ _RANDOM_NUMBERS = Probe(
     "torch.equal(torch.random.get_rng_state(), before)", ["before = torch.random.get_rng_state()"]
 )
 _CAUGHT = "except (Exception, KeyboardInterrupt):"
-_HELD = "[p.grad.clone() for group in {x}.param_groups for p in group['params']]"
+_GRAD_OR_NONE = "None if p.grad is None else p.grad.clone()"
+_HELD = f"[{_GRAD_OR_NONE} for group in {{x}}.param_groups for p in group['params']]"
 _COUNTED = Probe("len(calls)", ["calls = []", "{x}.register_forward_hook(lambda *_: calls.append(1))"])
+#: The number of graphs of earlier calls that are alive at each call, and that of the call.
+_GRAPHS = """\
+import weakref
+counts, alive = [], []
+def count(net, args, out):
+    hook = lambda *_: None
+    alive.append(weakref.ref(hook))
+    if out.grad_fn is not None:
+        out.grad_fn.register_prehook(hook)
+    counts.append(sum(one() is not None for one in alive))
+{x}.register_forward_hook(count)"""
 #: By what is recorded of networks and optimizers.
 _OF_RECORDED: Mapping[str, Sequence[Probe]] = {
     "calls": (_COUNTED,),
@@ -160,6 +172,7 @@ _OF_RECORDED: Mapping[str, Sequence[Probe]] = {
             "given", "given = []", "{x}.register_forward_hook(lambda net, args, out: given.append(args[0]))"
         ),
     ),
+    "graphs": (_values("counts", *_GRAPHS.splitlines()),),
     "recorded": (
         Probe(
             "modes",
@@ -208,6 +221,9 @@ def probes_of(
     at_fault = [name for name in differing if fails_with(name, seen.get(name))]
     for name in at_fault or differing:
         own, right = seen.get(name), expected.get(name)
+        if name == "recorded" and isinstance(own, dict) and isinstance(right, dict):
+            alone = {k: v for k, v in own.items() if fails_with("recorded", {**right, k: v})}
+            own = {**right, **alone} if alone else own
         if name == "result":
             yield from _of_result(RESULT, own, right, lambda part: fails_with("result", part))
         elif name == "then" and text.then:
@@ -355,7 +371,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _of_gradients(  # noqa: PLR0913, PLR0917 - what was observed, and what is known of it
+def _of_gradients(  # noqa: C901, PLR0913, PLR0917 - what was observed, and what is known of it
     seen: Any, expected: Any, text: CaseText, result: Any, message: str, place: str = RESULT
 ) -> Iterator[Probe]:
     """The gradients that reach the arguments from a loss of the result, or the error of its backward."""
@@ -388,6 +404,8 @@ def _of_gradients(  # noqa: PLR0913, PLR0917 - what was observed, and what is kn
             yield _values(f"torch.autograd.grad({loss}, {place}, allow_unused=True)[0]")
         if root in text.names or name in text.leaves:
             yield from (replace(probe, after=[back]) for probe in probes)
+            if not isinstance(result, dict | list | tuple):  # a hook may limit the gradient that arrives
+                yield replace(probes[1], after=[f"(1e6 * {place}).sum().backward()"])
     yield Probe(back, kind="error")
 
 

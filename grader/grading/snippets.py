@@ -308,7 +308,7 @@ class _Program:
         for candidate, begin, own, expected in zip(self.candidates, self._begins, seen, right, strict=False):
             comment, lines = _comment(candidate, own, expected), candidate.lines
             if isinstance(own, Raised) and own.inside is not None:
-                lines = _up_to(lines, own.inside - begin + 1)
+                lines = up_to_statement(lines, own.inside - begin + 1)
             if comment is not None:
                 text = "\n".join(_with_comment(lines, comment))
                 imports = [
@@ -318,7 +318,7 @@ class _Program:
         return None
 
 
-def _up_to(lines: Sequence[str], number: int) -> list[str]:
+def up_to_statement(lines: Sequence[str], number: int) -> list[str]:
     """The lines up to the end of the statement in which an error was raised.
 
     All of them if this is a definition, because then a later statement called it.

@@ -46,7 +46,7 @@ _ABOUT_FAILED_CELLS = (
 )
 #: A message that gives another one as its reason, as in "The value is not the sum (it is a float)."
 _REASON = re.compile(r"\((?:it|\S+) is (?P<fault>[^()]{3,200})\)\.?\Z")
-NO_SNIPPET = "No short example with small inputs shows this."
+NO_SNIPPET = "There is no example to paste for this failed check."
 _SAME_GRAPH = ": the same as the reference's; what is wrong is not in this graph"
 
 

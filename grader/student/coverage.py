@@ -43,7 +43,7 @@ def _levels(question: Question) -> Iterator[str]:
 
 def _of_argument(name: str, phrases: Sequence[str]) -> Iterator[str]:
     if name == THE_CALL:  # nearly every task has its first level: thousands of entries
-        phrases = [*sorted(phrases[1:], key=lambda phrase: "no_grad" not in phrase), *phrases[:1]]
+        phrases = [*sorted(phrases[1:], key=_rank), *phrases[:1]]
     for phrase in map(printable, phrases):
         if name == THE_CALL:
             of_call = _OF_THE_CALL.sub("", phrase, count=1).replace("a second call, ", "a second call ")
@@ -52,3 +52,8 @@ def _of_argument(name: str, phrases: Sequence[str]) -> Iterator[str]:
             yield dtypes[1]  # the first is the typical one
         elif not phrase.startswith("its "):  # this says in which modes the layers of a network are
             yield f"`{printable(name)}` {phrase}"
+
+
+def _rank(phrase: str) -> tuple[bool, bool]:
+    """What is most often forgotten comes first: memory, then no_grad."""
+    return "memory" not in phrase, "no_grad" not in phrase

@@ -433,69 +433,41 @@ def test_points_are_positive(number):
         points(number)
 
 
-def one_line():
-    """It is a leaf."""
+def documented(text):
+    """A check with a docstring."""
 
+    def test_it():
+        pass
 
-def no_full_stop():
-    """Is it a leaf?"""
-
-
-def several_lines():
-    """The state is carried.
-
-    Print it after
-    each batch.
-
-    Where is it  detached?
-
-
-    And why?
-    """
-
-
-def title_below():
-    pass
-
-
-title_below.__doc__ = "\n    It is a leaf.\n    Not so.\n    "
-
-
-def blank():
-    pass
-
-
-blank.__doc__ = " "
-
-
-def without():
-    pass
+    test_it.__doc__ = text
+    return test_it
 
 
 @pytest.mark.parametrize(
-    ("function", "title", "hint"),
+    ("text", "title", "hint"),
     [
-        (one_line, "It is a leaf", None),
-        (no_full_stop, "Is it a leaf?", None),
+        ("It is a leaf.", "It is a leaf", None),
+        ("Is it a leaf?", "Is it a leaf?", None),
         (
-            several_lines,
-            "The state is carried",
-            "Print it after each batch.\n\nWhere is it detached?\n\nAnd why?",
+            "It is.\n\n    Print it after\n    each batch.\n\n    Where  is it?\n\n\n    And why?\n    ",
+            "It is",
+            "Print it after each batch.\n\nWhere is it?\n\nAnd why?",
         ),
-        (title_below, "It is a leaf", "Not so."),
+        ("\n    It is a leaf.\n    Not so.\n    ", "It is a leaf", "Not so."),
     ],
 )
-def test_title_and_hint(function, title, hint):
+def test_title_and_hint(text, title, hint):
     """A docstring's first line is the title, the rest the hint, its paragraphs rewrapped."""
-    assert title_and_hint(function) == (title, hint)
+    assert title_and_hint(documented(text)) == (title, hint)
 
 
-@pytest.mark.parametrize("function", [blank, without])
-def test_a_check_needs_a_title(function):
+@pytest.mark.parametrize("text", [" ", None])
+def test_a_check_needs_a_title(text):
     """A check without a docstring is refused with its name, its file and its line."""
-    place = rf"test_check\.py, line {function.__code__.co_firstlineno}"
-    with pytest.raises(CourseError, match=rf"{place}: {function.__name__} has no docstring"):
-        title_and_hint(function)
+    check = documented(text)
+    place = rf"test_check\.py, line {check.__code__.co_firstlineno}"
+    with pytest.raises(CourseError, match=rf"{place}: test_it has no docstring"):
+        title_and_hint(check)
 
 
 def test_is_close_says_what_assert_close_would():

@@ -169,409 +169,254 @@ def the_argument(setup):
     return {"x itself": setup["x"]}
 
 
-#: By what breaks: the declaration, the reference, the wrong answer, the check that fails, what it says.
+def broken(asserts, said, wrong, *, arguments=X, reference=TWICE, **options):
+    """The check that fails a wrong answer and what it says, beside the declaration and the reference."""
+    return arguments, options, reference, wrong, asserts, said
+
+
+values, gradients, effects, memory = (
+    partial(broken, asserts)
+    for asserts in (assert_same_values, assert_same_gradients, assert_no_side_effects, assert_memory)
+)
+batched = partial(values, arguments=BATCHES, reference=ALL_BATCHES)
+stepped = {"arguments": STEPS, "reference": STEPPED, **OF_STEPS}
+applied = {"arguments": NET, "reference": APPLIED}
+IN_PLACE = "def f(x):\n    with torch.no_grad():\n        x.mul_(2)"
+computed = {"x": tensor("n k", roles=["computed"], pending=True)}
+once = {"returns": "nothing", "modes": ["on"], "sequences": ["first"]}
+stopping = {"arguments": computed, "reference": IN_PLACE, **once}
+held = {"gradients": "none", "record": ["left"], "large": ["n"]}
+held["arguments"] = {"model": network(**FEW), "x": data("n in")}
+doubled = {"arguments": PLAIN, "reference": "def f(x):\n    x.mul_(2)", "returns": "nothing"}
+
+#: By what breaks.
 BROKEN = {
-    "a value": (X, {}, TWICE, "def f(x):\n    return 3 * x", assert_same_values, "The result is wrong"),
-    "what people return instead": (
-        X,
-        {"mistakes": the_argument},
-        TWICE,
-        "def f(x):\n    return x.clone()",
-        assert_same_values,
-        "it is x itself",
+    "a value": values("The result is wrong", "def f(x):\n    return 3 * x"),
+    "what people return instead": values(
+        "it is x itself", "def f(x):\n    return x.clone()", mistakes=the_argument
     ),
-    "a huge gradient": (
-        X,
-        {"arriving": ["typical", "huge"]},
-        TWICE,
-        LIMITED_IN_BACKWARD,
-        assert_same_gradients,
+    "a huge gradient": gradients(
         "The gradient of the result with respect to x is wrong",
+        LIMITED_IN_BACKWARD,
+        arriving=["typical", "huge"],
     ),
-    "an earlier result goes back": (
-        X,
-        {},
-        "def f(x):\n    return x * x",
-        KEPT_ON_THE_CLASS,
-        assert_same_gradients,
+    "an earlier result goes back": gradients(
         "The gradient of the result of an earlier call, once there was another, with respect to x is wrong",
+        KEPT_ON_THE_CLASS,
+        reference="def f(x):\n    return x * x",
     ),
-    "a bool": (
-        X,
-        {"gradients": "none"},
-        "def f(x):\n    return [True, x.is_leaf]",
-        "def f(x):\n    return [True, not x.is_leaf]",
-        assert_same_values,
+    "a bool": values(
         "(part [1]: it is ",
+        "def f(x):\n    return [True, not x.is_leaf]",
+        reference="def f(x):\n    return [True, x.is_leaf]",
+        gradients="none",
     ),
-    "a dtype": (X, {}, TWICE, "def f(x):\n    return 2 * x.float()", assert_same_values, "its dtype is"),
-    "the shape": (
-        X,
-        {},
-        TWICE,
-        "def f(x):\n    return (2 * x).squeeze(0)",
-        assert_same_values,
-        "its shape is",
+    "a dtype": values("its dtype is", "def f(x):\n    return 2 * x.float()"),
+    "the shape": values("its shape is", "def f(x):\n    return (2 * x).squeeze(0)"),
+    "digits": values(
+        "The result is wrong", "def f(x):\n    return (2 * x.float()).to(x.dtype)", full_precision=True
     ),
-    "digits": (
-        X,
-        {"full_precision": True},
-        TWICE,
-        "def f(x):\n    return (2 * x.float()).to(x.dtype)",
-        assert_same_values,
-        "The result is wrong",
-    ),
-    "what has to change": (
-        PLAIN,
-        {"returns": "nothing"},
-        "def f(x):\n    x.mul_(2)",
-        "def f(x):\n    x.mul_(3)",
-        assert_same_values,
-        "After your call x is wrong",
-    ),
-    "what has to change, and stays": (
-        PLAIN,
-        {"returns": "nothing"},
-        "def f(x):\n    x.mul_(2)",
-        "def f(x):\n    pass",
-        assert_same_values,
-        "x must change, but its",
-    ),
-    "an error is swallowed": (
-        BATCHES,
-        {},
-        ALL_BATCHES,
-        CAUGHT.format("Exception", "return []"),
-        assert_same_values,
-        "swallows the caller's",
-    ),
-    "another error": (
-        BATCHES,
-        {},
-        ALL_BATCHES,
-        CAUGHT.format("Exception as e", "raise ValueError('no') from e"),
-        assert_same_values,
+    "what has to change": values("After your call x is wrong", "def f(x):\n    x.mul_(3)", **doubled),
+    "what has to change, and stays": values("x must change, but its", "def f(x):\n    pass", **doubled),
+    "an error is swallowed": batched("swallows the caller's", CAUGHT.format("Exception", "return []")),
+    "another error": batched(
         "raises a ValueError instead of the caller's CallerError",
+        CAUGHT.format("Exception as e", "raise ValueError('no') from e"),
     ),
-    "an error of its own": (
-        X,
-        {},
-        TWICE,
-        "def f(x):\n    return 2 * x.view(-1).view(x.shape)",
-        assert_same_values,
-        "RuntimeError",
-    ),
-    "a network is called twice": (
-        NET,
-        {"record": ["calls"]},
-        APPLIED,
-        "def f(model, x):\n    model(x)\n    return model(x)",
-        assert_same_values,
+    "an error of its own": values("RuntimeError", "def f(x):\n    return 2 * x.view(-1).view(x.shape)"),
+    "a network is called twice": values(
         "calls the network twice",
+        "def f(model, x):\n    model(x)\n    return model(x)",
+        record=["calls"],
+        **applied,
     ),
-    "a copy computes": (
-        NET,
-        {"record": ["calls"], "gradients": "none"},
-        APPLIED,
-        "def f(model, x):\n    return model(x) + 0 * copy.deepcopy(model)(x)",
-        assert_same_values,
+    "a copy computes": values(
         "calls a copy of the network",
+        "def f(model, x):\n    return model(x) + 0 * copy.deepcopy(model)(x)",
+        record=["calls"],
+        gradients="none",
+        **applied,
     ),
-    "an optimizer steps twice": (
-        STEPS,
-        OF_STEPS,
-        STEPPED,
-        f"{STEPPED}    opt.step()\n",
-        assert_same_values,
-        "The optimizer makes 2 steps during your call instead of 1",
+    "an optimizer steps twice": values(
+        "The optimizer makes 2 steps during your call instead of 1", f"{STEPPED}    opt.step()\n", **stepped
     ),
-    "the gradient of a step": (
-        STEPS,
-        OF_STEPS,
-        STEPPED,
-        STEPPED.replace("sum()", "mean()"),
-        assert_same_values,
+    "the gradient of a step": values(
         "When the optimizer steps, the .grad of model.first.weight is wrong",
+        STEPPED.replace("sum()", "mean()"),
+        **stepped,
     ),
-    "no gradient for a step": (
-        STEPS,
-        OF_STEPS,
-        STEPPED,
-        STEPPED.replace("opt.step()", "opt.zero_grad(); opt.step()"),
-        assert_same_values,
+    "no gradient for a step": values(
         "When the optimizer steps, the .grad of model.first.weight is None",
+        STEPPED.replace("opt.step()", "opt.zero_grad(); opt.step()"),
+        **stepped,
     ),
-    "recorded, and cut afterwards": (
-        NET,
-        {"record": ["recorded"]},
-        "def f(model, x):\n    with torch.no_grad():\n        return model(x)",
+    "recorded, and cut afterwards": values(
+        "Autograd records operations during your call",
         "def f(model, x):\n    return model(x).detach()",
-        assert_same_values,
-        "Autograd records operations during your call",
+        arguments=NET,
+        reference="def f(model, x):\n    with torch.no_grad():\n        return model(x)",
+        record=["recorded"],
     ),
-    "recorded outside of networks": (
-        X,
-        {"record": ["recorded"]},
-        "def f(x):\n    with torch.no_grad():\n        return 2 * x",
+    "recorded outside of networks": values(
+        "Autograd records operations during your call",
         "def f(x):\n    return (2 * x).detach()",
-        assert_same_values,
-        "Autograd records operations during your call",
+        reference="def f(x):\n    with torch.no_grad():\n        return 2 * x",
+        record=["recorded"],
     ),
-    "a gradient": (
-        X,
-        {},
-        TWICE,
-        "def f(x):\n    return 3 * x - x.detach()",
-        assert_same_gradients,
-        "x",
-    ),
-    "no history": (
-        X,
-        {},
-        TWICE,
-        "def f(x):\n    return 2 * x.detach()",
-        assert_same_gradients,
-        "does not require grad",
-    ),
-    "zeros in place of None": (
-        X,
-        {},
-        "def f(x):\n    return (2 * x).detach().requires_grad_()",
-        "def f(x):\n    return (2 * x).detach().requires_grad_() + 0 * x",
+    "a gradient": gradients("x", "def f(x):\n    return 3 * x - x.detach()"),
+    "no history": gradients("does not require grad", "def f(x):\n    return 2 * x.detach()"),
+    "zeros in place of None": broken(
         partial(assert_same_gradients, none_is_zero=False),
         "x",
+        "def f(x):\n    return (2 * x).detach().requires_grad_() + 0 * x",
+        reference="def f(x):\n    return (2 * x).detach().requires_grad_()",
     ),
-    "the gradient that arrives": (
-        X,
-        {},
-        TWICE,
-        DOUBLED_IN_BACKWARD,
-        assert_same_gradients,
-        "Backward overwrites the incoming gradient",
-    ),
-    "a loss that waits": (
-        WAITING,
-        {},
-        TWICE,
-        "def f(x):\n    y = 2 * x\n    x.data.mul_(2)\n    return y",
-        assert_same_gradients,
+    "the gradient that arrives": gradients("Backward overwrites the incoming gradient", DOUBLED_IN_BACKWARD),
+    "a loss that waits": gradients(
         "a loss that was computed from x before the call",
+        "def f(x):\n    y = 2 * x\n    x.data.mul_(2)\n    return y",
+        arguments=WAITING,
     ),
-    "a loss that should stop": (
-        {"x": tensor("n k", roles=["computed"], pending=True)},
-        {"returns": "nothing", "modes": ["on"], "sequences": ["first"]},
-        "def f(x):\n    with torch.no_grad():\n        x.mul_(2)",
-        "def f(x):\n    x.data.mul_(2)",
-        assert_same_gradients,
+    "a loss that should stop": gradients(
         "raised no error",
+        "def f(x):\n    x.data.mul_(2)",
+        **stopping,
     ),
-    "an error in torch's words": (
-        {"x": tensor("n k", roles=["computed"], pending=True)},
-        {"returns": "nothing", "modes": ["on"], "sequences": ["first"]},
-        "def f(x):\n    with torch.no_grad():\n        x.mul_(2)",
-        RAISED_BY_HAND,
-        assert_same_gradients,
+    "an error in torch's words": gradients(
         "raised another error than torch's",
+        RAISED_BY_HAND,
+        **stopping,
     ),
-    "a history that should not be": (
-        X,
-        {"gradients": "none"},
-        "def f(x):\n    return 2 * x.detach()",
-        TWICE,
+    "a history that should not be": broken(
         partial(assert_same_gradients, flags=True),
         "requires grad, but must not",
+        TWICE,
+        reference="def f(x):\n    return 2 * x.detach()",
+        gradients="none",
     ),
-    "memory of its own": (
-        X,
-        {},
-        "def f(x):\n    return x.clone()",
+    "memory of its own": effects(
+        "shares storage with x",
         "def f(x):\n    return x.view_as(x)",
-        assert_no_side_effects,
-        "shares storage with x",
+        reference="def f(x):\n    return x.clone()",
     ),
-    "the same memory as another storage": (
-        PLAIN,
-        {},
-        "def f(x):\n    return x.clone()",
+    "the same memory as another storage": effects(
+        "shares storage with x",
         "def f(x):\n    return torch.from_numpy(x.numpy())",
-        assert_no_side_effects,
-        "shares storage with x",
+        arguments=PLAIN,
+        reference="def f(x):\n    return x.clone()",
     ),
-    "an earlier result once more": (
-        PLAIN,
-        {"sequences": ["first", "same"]},
-        TWICE,
-        ONCE_FOR_EACH,
-        assert_no_side_effects,
-        "shares storage with an earlier result",
+    "an earlier result once more": effects(
+        "shares storage with an earlier result", ONCE_FOR_EACH, arguments=PLAIN, sequences=["first", "same"]
     ),
-    "a leaf no longer": (
-        {"x": tensor("n k", roles=["leaf"], grads=["none"])},
-        {"returns": "nothing"},
-        "def f(x):\n    with torch.no_grad():\n        x.mul_(2)",
-        RECORDED_IN_PLACE,
-        assert_no_side_effects,
+    "a leaf no longer": effects(
         "The caller's x has the grad_fn MulBackward0",
+        RECORDED_IN_PLACE,
+        arguments={"x": tensor("n k", roles=["leaf"], grads=["none"])},
+        reference=IN_PLACE,
+        returns="nothing",
     ),
-    "a .grad that the caller holds": (
-        {"x": tensor("n k", roles=["leaf"], grads=["filled"])},
-        {},
-        TWICE,
-        OTHER_NUMBERS_IN_GRAD,
-        assert_no_side_effects,
+    "a .grad that the caller holds": effects(
         "The tensor that was x.grad before your call has other values now",
+        OTHER_NUMBERS_IN_GRAD,
+        arguments={"x": tensor("n k", roles=["leaf"], grads=["filled"])},
     ),
-    "rows that share memory": (
-        {"b": tensor("k"), "n": number(3)},
-        {},
-        "def f(b, n):\n    return b.repeat(n, 1)",
-        "def f(b, n):\n    return b.clone().expand(n, -1)",
-        assert_no_side_effects,
+    "rows that share memory": effects(
         "share storage",
+        "def f(b, n):\n    return b.clone().expand(n, -1)",
+        arguments={"b": tensor("k"), "n": number(3)},
+        reference="def f(b, n):\n    return b.repeat(n, 1)",
     ),
-    "an earlier result": (
-        PLAIN,
-        {},
-        TWICE,
-        ONE_BUFFER,
-        assert_no_side_effects,
+    "an earlier result": effects(
+        "The next call changes what an earlier call returned", ONE_BUFFER, arguments=PLAIN
+    ),
+    "an earlier list": effects(
         "The next call changes what an earlier call returned",
-    ),
-    "an earlier list": (
-        PLAIN,
-        {},
-        "def f(x):\n    return [2 * x]",
         "found = []\n\ndef f(x):\n    found[:] = [2 * x]\n    return found",
-        assert_no_side_effects,
-        "The next call changes what an earlier call returned",
+        arguments=PLAIN,
+        reference="def f(x):\n    return [2 * x]",
     ),
-    "a cache that knows one argument": (
-        {"x": PLAIN["x"], "y": tensor("n k", "1 k", roles=["plain"])},
-        {"sequences": ["first", "changed", "changed y"]},
-        "def f(x, y):\n    return x * y",
-        "kept = {}\n\ndef f(x, y):\n    return kept.setdefault(str(x), x * y).clone()",
-        assert_same_values,
+    "a cache that knows one argument": values(
         "The result is wrong",
+        "kept = {}\n\ndef f(x, y):\n    return kept.setdefault(str(x), x * y).clone()",
+        arguments={"x": PLAIN["x"], "y": tensor("n k", "1 k", roles=["plain"])},
+        reference="def f(x, y):\n    return x * y",
+        sequences=["first", "changed", "changed y"],
     ),
-    "memory between the entries": (
-        PLAIN,
-        {"returns": "nothing"},
-        "def f(x):\n    x.fill_(2)",
-        ALL_OF_ITS_MEMORY,
-        assert_no_side_effects,
+    "memory between the entries": effects(
         "The values of the caller's memory around x were changed",
+        ALL_OF_ITS_MEMORY,
+        arguments=PLAIN,
+        reference="def f(x):\n    x.fill_(2)",
+        returns="nothing",
     ),
-    "memory handed out in turn": (
-        {"x": tensor("n k")},
-        {"sequences": ["first"]},
-        TWICE,
+    "memory handed out in turn": effects(
+        "A later call, with other arguments, changes",
         IN_TURN,
-        assert_no_side_effects,
-        "A later call, with other arguments, changes",
+        arguments={"x": tensor("n k")},
+        sequences=["first"],
     ),
-    "a write when the result dies": (
-        PLAIN,
-        {"sequences": ["first"]},
-        TWICE,
-        WHEN_IT_DIES,
-        assert_no_side_effects,
-        "A later call, with other arguments, changes",
+    "a write when the result dies": effects(
+        "A later call, with other arguments, changes", WHEN_IT_DIES, arguments=PLAIN, sequences=["first"]
     ),
-    "a hook at the node of a leaf": (
-        NET,
-        {"gradients": "none"},
-        APPLIED,
-        AT_THE_NODE,
-        assert_no_side_effects,
-        "the caller's leaves get wrong gradients",
+    "a hook at the node of a leaf": effects(
+        "the caller's leaves get wrong gradients", AT_THE_NODE, gradients="none", **applied
     ),
-    "a step that is replaced": (
-        STEPS,
-        OF_STEPS,
-        STEPPED,
-        f"{STEPPED}    opt.step = lambda: None\n",
-        assert_no_side_effects,
-        "The caller's opt has a new attribute, step",
+    "a step that is replaced": effects(
+        "The caller's opt has a new attribute, step", f"{STEPPED}    opt.step = lambda: None\n", **stepped
     ),
-    "a forward that is replaced": (
-        NET,
-        {"gradients": "none"},
-        APPLIED,
-        "def f(model, x):\n    y = model(x)\n    model._compiled_call_impl = lambda x: x\n    return y",
-        assert_no_side_effects,
+    "a forward that is replaced": effects(
         "has a new attribute, _compiled_call_impl",
+        "def f(model, x):\n    y = model(x)\n    model._compiled_call_impl = lambda x: x\n    return y",
+        gradients="none",
+        **applied,
     ),
-    "copies of activations are held": (
-        {"model": network(**FEW), "x": data("n in")},
-        {"gradients": "none", "record": ["left"], "large": ["n"]},
-        APPLIED,
-        HELD_IN_ANOTHER_FORM,
-        assert_memory,
+    "copies of activations are held": memory(
         "in memory",
+        HELD_IN_ANOTHER_FORM,
+        reference=APPLIED,
+        **held,
     ),
-    "an output is held": (
-        {"model": network(**FEW), "x": data("n in")},
-        {"gradients": "none", "record": ["left"], "large": ["n"]},
-        "def f(model, x):\n    return model(x).sum()",
-        "kept = []\n\ndef f(model, x):\n    y = model(x)\n    kept[:] = [y.detach()]\n    return y.sum()",
-        assert_memory,
+    "an output is held": memory(
         "a tensor that the network returned is still in memory",
+        "kept = []\n\ndef f(model, x):\n    y = model(x)\n    kept[:] = [y.detach()]\n    return y.sum()",
+        reference="def f(model, x):\n    return model(x).sum()",
+        **held,
     ),
-    "all graphs at once": (
-        BATCHES,
-        {"gradients": "none", "returns": "nothing", "modes": ["on"], "record": ["peak"], "large": ["batch"]},
-        "def f(model, batches):\n    for x, _ in batches:\n        model(x)",
-        "def f(model, batches):\n    kept = [model(x) for x, _ in batches]",
-        assert_memory,
+    "all graphs at once": memory(
         "While the network computes",
+        "def f(model, batches):\n    kept = [model(x) for x, _ in batches]",
+        arguments=BATCHES,
+        reference="def f(model, batches):\n    for x, _ in batches:\n        model(x)",
+        gradients="none",
+        returns="nothing",
+        modes=["on"],
+        record=["peak"],
+        large=["batch"],
     ),
-    "a mode is left": (
-        X,
-        {},
-        TWICE,
-        "def f(x):\n    y = 2 * x\n    torch.set_grad_enabled(not torch.is_grad_enabled())\n    return y",
-        assert_no_side_effects,
+    "a mode is left": effects(
         "grad",
+        "def f(x):\n    y = 2 * x\n    torch.set_grad_enabled(not torch.is_grad_enabled())\n    return y",
     ),
-    "the global random generator is seeded": (
-        X,
-        {"record": ["random numbers"]},
-        TWICE,
-        "def f(x):\n    torch.manual_seed(0)\n    return 2 * x",
-        assert_no_side_effects,
+    "the global random generator is seeded": effects(
         "draws from torch's global random generator or seeds it",
+        "def f(x):\n    torch.manual_seed(0)\n    return 2 * x",
+        record=["random numbers"],
     ),
-    "values of the caller's": (
-        PLAIN,
-        {},
-        TWICE,
-        "def f(x):\n    y = 2 * x\n    x.zero_()\n    return y",
-        assert_no_side_effects,
-        "The values of the caller's x were changed",
-    ),
-    ".grad": (
-        X,
-        {},
-        TWICE,
-        "def f(x):\n    x.grad = None if x.is_leaf else x.grad\n    return 2 * x",
-        assert_no_side_effects,
-        ".grad",
-    ),
-    "a hook": (
-        NET,
-        {},
-        APPLIED,
-        "def f(model, x):\n    [m._forward_hooks.clear() for m in model.modules()]\n    return model(x)",
-        assert_no_side_effects,
+    ".grad": effects(".grad", "def f(x):\n    x.grad = None if x.is_leaf else x.grad\n    return 2 * x"),
+    "a hook": effects(
         "hook",
+        "def f(model, x):\n    [m._forward_hooks.clear() for m in model.modules()]\n    return model(x)",
+        **applied,
     ),
-    "a module's mode": (
-        NET,
-        {"returns": "nothing"},
-        "def f(model, x):\n    pass",
-        "def f(model, x):\n    model.eval()",
-        assert_no_side_effects,
-        "mode",
+    "values in another mode": values(
+        "Your function calls model after changing the mode",
+        "def f(model, x):\n    model.eval()\n    out = model(x)\n    model.train()\n    return out",
+        **applied,
+    ),
+    "gradients in another mode": gradients(
+        "Your function calls model after changing the mode",
+        "def f(model, x):\n    return model.eval()(x)",
+        **applied,
     ),
 }
 

@@ -53,7 +53,7 @@ CASES = {
             "The differentiated Tensor at index 1 appears to not have been used in the graph. Set "
             "allow_unused=True if this is the desired behavior."
         ),
-        "not on the way to the output",
+        "was not computed from this tensor",
     ),
     "gradient of what needs none": (
         "One of the differentiated Tensors does not require grad",

@@ -18,7 +18,6 @@ from grader.student.display import closing
 from grader.student.notebook import open_notebook
 
 STEM = "01_tiny"
-AFTERWORD = '# %% [markdown] tags=["afterword {}"]\n# {}\n'
 BONUS_TASK = '''
 # %% [markdown]
 # ## Bonus task · Three times

@@ -34,11 +34,6 @@ def line_of(klass, text):
             "w.isleaf",
             "'Tensor' object has no attribute 'isleaf'; w is a tensor, did you mean is_leaf?",
         ),
-        (
-            "w[0]",
-            "object is not subscriptable; w is a tensor, whose numbers are in w.value",
-        ),
-        ("undefined", "NameError: name 'undefined' is not defined"),
         ("not w.is_leaf", "This is not a leaf."),
     ],
 )

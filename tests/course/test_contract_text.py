@@ -93,12 +93,19 @@ def test_the_modes_of_batch_norm_are_those_of_the_cases(options, phrase):
     assert phrase in block_of(made)
 
 
+def test_measured_memory_is_named():
+    """Students read that memory is measured, which is a requirement of the task."""
+    made = declared("f", {"n": number(1)}, large=["n"], record=["left"])
+    assert block_of(made).splitlines()[-1].endswith("with large tensors, to measure memory")
+
+
 def test_the_last_bullet_is_about_the_call():
     """It lists modes, sizes and sequences of calls."""
     made = declared("f", {"n": number(1)})
     assert block_of(made).splitlines()[-1] == (
         "- The call: with thousands of entries; called under no_grad(); in a second call, with other numbers;"
-        " in a second call, with the same arguments; in a second call, after its values have changed"
+        " in a second call, with the same arguments; in a second call, after the values of its arguments have"
+        " changed"
     )
     once = declared("f", {"n": number(1)}, sizes=["differ"], modes=["on"], sequences=["first", "other"])
     assert block_of(once).splitlines()[-1] == "- The call: in a second call, with other numbers"

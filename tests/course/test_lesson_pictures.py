@@ -6,12 +6,14 @@ import re
 
 import pytest
 from test_build import POINTS, TINY
+from tiny_course import edit
 
 from grader.course.build import build
 from grader.course.notebook_source import read_assignment
 from grader.course.pictures import drawing
 from grader.errors import CourseError
 
+MASTER = "solutions/01_tiny.py"
 DRAWN = """\
 # %%
 import torch
@@ -36,17 +38,10 @@ w = None
 @pytest.fixture
 def root(tmp_path):
     """A course of an assignment with one picture, without its checks."""
-    master = tmp_path / "solutions" / "01_tiny.py"
+    master = tmp_path / MASTER
     master.parent.mkdir()
     master.write_text(TINY.replace("# %% [markdown]\n# ## q1", DRAWN, 1), encoding="utf-8")
     return tmp_path
-
-
-def replace(root, old, new):
-    master = root / "solutions" / "01_tiny.py"
-    text = master.read_text(encoding="utf-8")
-    assert old in text
-    master.write_text(text.replace(old, new), encoding="utf-8")
 
 
 def built(root):
@@ -100,7 +95,7 @@ FOLDED = re.compile(r"<details><summary>[^<]+</summary>\n\n<img [^>]*>\n\n\\*.*\
 )
 def test_a_picture_does_not_give_a_guess_away(root, shared_zygote, text, is_folded):
     """Between "Guess first" and the next heading a picture is folded, with a text that says what is in it."""
-    replace(root, "# %%\nimport torch\n", text)
+    edit(root / MASTER, "# %%\nimport torch\n", text)
     [shown] = [source for _, source in built(root) if "data:image" in source]
     assert bool(FOLDED.fullmatch(shown)) == is_folded
     assert ("<details>" in shown) == is_folded
@@ -111,14 +106,14 @@ def test_a_picture_is_drawn_once(root, shared_zygote, request):
     before = built(root)
     request.getfixturevalue("no_worker")
     assert built(root) == before
-    replace(root, "torch.ones(2", "torch.ones(3")
+    edit(root / MASTER, "torch.ones(2", "torch.ones(3")
     with pytest.raises(AssertionError, match="a worker was started"):
         built(root)
 
 
 def test_without_a_picture_no_worker_is_started(root, no_worker):
     """A course that shows none is built as quickly as ever."""
-    replace(root, 'tags=["drawn"]', "")
+    edit(root / MASTER, 'tags=["drawn"]', "")
     assert built(root)
 
 
@@ -136,7 +131,7 @@ def test_without_a_picture_no_worker_is_started(root, no_worker):
 )
 def test_what_cannot_be_drawn_is_told_with_its_line(root, shared_zygote, old, new, told):
     """A cell that fails, or names no tensor, is an error with file, line and reason."""
-    replace(root, old, new)
+    edit(root / MASTER, old, new)
     with pytest.raises(CourseError, match=r"01_tiny\.py, line 14: xray") as error:
         built(root)
     assert told in str(error.value)
@@ -152,14 +147,14 @@ def test_what_cannot_be_drawn_is_told_with_its_line(root, shared_zygote, old, ne
 )
 def test_what_says_too_little_is_refused(root, old, new):
     """A picture has a caption, and names for what it shows."""
-    replace(root, old, new)
+    edit(root / MASTER, old, new)
     with pytest.raises(CourseError, match=r"line 1\d: this cell is tagged `drawn`"):
         read_assignment(root / "solutions" / "01_tiny.py")
 
 
 def test_nothing_is_written_where_nothing_was_drawn(root):
     """To look at an assignment without pictures leaves no folder behind."""
-    replace(root, 'tags=["drawn"]', "")
+    edit(root / MASTER, 'tags=["drawn"]', "")
     with drawing(root) as draw:
         draw(read_assignment(root / "solutions" / "01_tiny.py"))
     assert not (root / ".doctor").exists()

@@ -133,8 +133,7 @@ def test_a_slip_of_the_pen_stops_the_command(klass):
 
 def test_other_scores_are_judged_without_running_anybodys_code(klass, close_the_lab):
     """Changed partial credit and points judge everybody again, by what was observed before."""
-    klass.hand_in("ben", HALF)
-    klass.grade()
+    klass.grade(ben=HALF)
     assert klass.result("ben")["score"] == 1.5
     evidence = klass.files("evidence", "reference")
     close_the_lab()
@@ -167,9 +166,7 @@ def test_what_feedback_shows_changes_feedback_and_nothing_else(klass, close_the_
 
 def test_feedback_of_others_is_written_anew_when_they_are_graded(klass, close_the_lab):
     """A run for one student leaves the others' pages as they were, and the next run for all sees to them."""
-    klass.hand_in("ben", HALF)
-    klass.hand_in("gus", HALF)
-    klass.grade()
+    klass.grade(ben=HALF, gus=HALF)
     close_the_lab()
     klass.settings("[feedback]\ndiagnoses = false\n")
     page = klass.out / "feedback" / "gus" / "01_tiny.md"

@@ -1,10 +1,8 @@
 """An assignment is written question by question: what says TODO nowhere works, whatever else does."""
 
-import sys
-
 import pytest
 from click.testing import CliRunner
-from tiny_course import RIGHT, write_course, write_notebook
+from tiny_course import RIGHT, edit, write_course, write_notebook
 
 from grader.cli import main
 from grader.course.author_file import todos_in, todos_of
@@ -26,16 +24,6 @@ def root(tmp_path, monkeypatch):
     root = write_course(tmp_path / "course")
     monkeypatch.chdir(root)
     return root
-
-
-def edit(root, place, *changes):
-    path = root / place
-    text = path.read_text(encoding="utf-8")
-    for before, after in changes:
-        assert before in text
-        text = text.replace(before, after, 1)
-    path.write_text(text, encoding="utf-8")
-    sys.modules.pop(path.stem, None)  # another command would read it anew
 
 
 def ids(course):
@@ -78,7 +66,7 @@ def test_it_is_named_with_its_file_and_line(root):
 
 def test_a_todo_is_found_in_any_of_the_files(root):
     """A master that is finished does not hide that the answers are not."""
-    edit(root, ANSWERS, ("return x * x", "return TODO"))
+    edit(root / ANSWERS, "return x * x", "return TODO")
     with pytest.raises(CourseError, match=r"in one line.*\n.*tests/answers/01_tiny\.py, line \d+: "):
         Course.find(root).without_unfinished([STEM])
 
@@ -141,30 +129,22 @@ def test_what_is_written_is_judged(root, zygote):
 )
 def test_a_question_that_says_todo_is_left_out_as_a_whole(root, place, before, after):
     """In a cell of the master, in a contract or in a check; the other question stays."""
-    edit(root, place, (before, after))
+    edit(root / place, before, after)
     assert ids(Course.find(root)) == ["q1", "q2"]
     assert ids(Course.find(root).written_part(STEM)) == ["q2"]
 
 
 def test_a_helper_that_is_not_written_leaves_out_what_needs_it(root):
     """A contract waits for its @inside function."""
-    edit(
-        root,
-        CHECKS,
-        ("doubled =", "@inside\ndef inputs(setup, kind):\n    return TODO\n\n\ndoubled ="),
-        ('contract("double", X', 'contract("double", {"x": own(inputs)}'),
-    )
+    edit(root / CHECKS, "doubled =", "@inside\ndef inputs(setup, kind):\n    return TODO\n\n\ndoubled =")
+    edit(root / CHECKS, 'contract("double", X', 'contract("double", {"x": own(inputs)}')
     assert ids(Course.find(root).written_part(STEM)) == ["q2"]
 
 
 def test_a_constant_that_is_not_written_leaves_out_what_uses_it(root):
     """A check uses a constant of the file, which uses one that says TODO."""
-    edit(
-        root,
-        CHECKS,
-        ("doubled =", 'CAUSE = "TODO"\nSAID = f"This is wrong: {CAUSE}"\n\ndoubled ='),
-        ('"This is not twice as much."', "SAID"),
-    )
+    edit(root / CHECKS, "doubled =", 'CAUSE = "TODO"\nSAID = f"This is wrong: {CAUSE}"\n\ndoubled =')
+    edit(root / CHECKS, '"This is not twice as much."', "SAID")
     assert ids(Course.find(root).written_part(STEM)) == ["q2"]
 
 
@@ -203,13 +183,9 @@ def test_an_answer_waits_to_be_written(root):
     write_new(root, STEM, ["third"])
     functions = {"q1": "double", "q2": "leaf"}
     path = root / ANSWERS
-    edit(
-        root,
-        ANSWERS,
-        ("return x * x", "return TODO"),
-        ('@wrong("q2")', '@wrong("q3")'),
-    )
+    edit(path, "return x * x", "return TODO")
+    edit(path, '@wrong("q2")', '@wrong("q3")')
     assert [answer.name for answer in read_answers(path, functions)] == ["added", "plain"]
-    edit(root, ANSWERS, ('@wrong("q3")', '@wrong("q4")'))
+    edit(path, '@wrong("q3")', '@wrong("q4")')
     with pytest.raises(CourseError, match="no question 'q4'"):
         read_answers(path, functions)

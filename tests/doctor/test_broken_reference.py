@@ -104,31 +104,12 @@ def answered(student):
 def wrongly_called(student):
     """A call."""
     return student.double(1, 2)  # call
+'''
+CHECK = '''
 
-
-def test_own_lines(own_lines):
+def test_{0}({0}):
     """It fails."""
-    assert own_lines.seen, "No."
-
-
-def test_helped(helped):
-    """It fails."""
-    assert helped.seen, "No."
-
-
-def test_neighbour(neighbour):
-    """It fails."""
-    assert neighbour.seen, "No."
-
-
-def test_called_back(called_back):
-    """It fails."""
-    assert called_back.seen, "No."
-
-
-def test_caught(caught):
-    """It fails."""
-    assert caught.seen, "No."
+    assert {0}.seen, "No."
 '''
 
 
@@ -140,7 +121,8 @@ def course(tmp_path_factory):
     text = CHECKS.replace("import inside, torch\n", imports)
     text = text.replace("data, own, points", "data, own, picture, points")
     (hidden / "inside.py").write_text(HELPERS, encoding="utf-8")
-    (hidden / "test_01_tiny.py").write_text(text + CONTRACTS, encoding="utf-8")
+    checks = map(CHECK.format, ("own_lines", "helped", "neighbour", "called_back", "caught"))
+    (hidden / "test_01_tiny.py").write_text("".join([text, CONTRACTS, *checks]), encoding="utf-8")
     return Course.find(root)
 
 
@@ -168,15 +150,17 @@ BROKEN = {
         "# class",
         "Module, called by contract called_back, fails on the reference with AttributeErr",
     ),
+    # A helper's line stands in the file of helpers; of an expression of several lines it is the part's.
+    "neighbour": ('"part": x[', "far_away, called by contract neighbour,", "inside.py"),
 }
 
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_an_error_in_a_contract_is_told_with_its_own_line(course, reference, name):
     """The line is that of the file, past comments, docstrings, and other definitions that are sent."""
-    mark, said = BROKEN[name]
+    mark, said, *file = BROKEN[name]
     (told,) = broken_contracts(course.rubric("01_tiny").contracts, reference, [name])
-    assert told.startswith(line_of(course, mark) + said)
+    assert told.startswith(line_of(course, mark, *file) + said)
 
 
 BROKEN_PICTURES = {
@@ -194,14 +178,6 @@ def test_an_error_in_a_picture_is_told_with_its_own_line(course, reference, name
     mark, said = BROKEN_PICTURES[name]
     told = broken_picture(course.rubric("01_tiny").pictures[name], reference)
     assert told.startswith(line_of(course, mark) + said)
-
-
-def test_a_line_of_a_neighbour_is_told_with_its_file(course, reference):
-    """A helper's line stands in the file of helpers; of an expression of several lines it is the part's."""
-    (told,) = broken_contracts(course.rubric("01_tiny").contracts, reference, ["neighbour"])
-    assert told.startswith(
-        line_of(course, '"part": x[', "inside.py") + "far_away, called by contract neighbour,"
-    )
 
 
 def test_the_answers_line_is_told_beside_the_pictures(course, reference):

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from tiny_course import ANSWERS, OUTCOMES, SOURCE, drawing, write_course
+from tiny_course import ANSWERS, OUTCOMES, SOURCE, drawing, edit, write_course
 
 from grader.course.build import build
 from grader.course.course import Course
@@ -58,9 +58,7 @@ def complaints(tmp_path, shared_zygote):
     def examine(*replaced, built=True, jobs=2, seeds=(1, 2)):
         root = write_course(tmp_path / "course")
         for which, old, new in replaced:
-            file, text = root / FILES[which], (root / FILES[which]).read_text(encoding="utf-8")
-            assert old in text
-            file.write_text(text.replace(old, new), encoding="utf-8")
+            edit(root / FILES[which], old, new)
         course = Course.find(root)
         if built:
             build(course.assignments.values(), root / "assignments", course.all_points())

@@ -4,7 +4,7 @@ import json
 import sys
 
 import pytest
-from tiny_course import write_course
+from tiny_course import edit, write_course
 
 from grader.course.build import build
 from grader.course.course import Course
@@ -46,22 +46,11 @@ def examine(course, shared_zygote, monkeypatch):
     return run
 
 
-def edit(path, old, new):
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new), encoding="utf-8")
-
-
-def test_what_did_not_change_is_not_tried_again(examine):
-    """A second examination observes nothing and says the same."""
+def test_what_did_not_change_is_not_tried_again(course, examine, monkeypatch):
+    """A second examination starts no process and says the same; git ignores the memory."""
     told, observed = examine()
     assert (told, bool(observed)) == ([], True)
-    assert examine() == ([], [])
-
-
-def test_it_starts_no_process_for_what_it_knows(examine, monkeypatch):
-    """The zygote is started for what is to be tried, and not before."""
-    examine()
+    assert (course / ".doctor" / ".gitignore").read_text() == "*\n"
     monkeypatch.setattr(doctor, "Zygote", lambda: pytest.fail("a zygote was started"))
     assert examine() == ([], [])
 
@@ -158,9 +147,3 @@ def test_the_memory_keeps_what_the_course_still_has(course, examine):
     after = json.loads(path.read_text())
     assert len(after) == len(before)
     assert set(after) != set(before)
-
-
-def test_git_ignores_the_memory(course, examine):
-    """Its folder brings its own .gitignore."""
-    examine()
-    assert (course / ".doctor" / ".gitignore").read_text() == "*\n"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
-from tiny_course import write_course
+from tiny_course import edit, write_course
 
 from grader.cli import main
 from grader.contracts.comparison import assert_close
@@ -40,15 +40,6 @@ def root(tmp_path, monkeypatch, shared_zygote):
     return root
 
 
-def edit(root, place, before, after):
-    path = root / place
-    text = path.read_text(encoding="utf-8")
-    assert before in text
-    path.write_text(text.replace(before, after, 1), encoding="utf-8")
-    sys.modules.pop(path.stem, None)  # another command would read it anew
-    return text.split(before)[0].count("\n") + 1
-
-
 def tried(*arguments):
     run = CliRunner().invoke(main, ["try", STEM, *arguments])
     assert run.exit_code == 0, run.output
@@ -63,7 +54,7 @@ def refused(*arguments):
 
 def test_an_answer_stands_beside_the_reference(root):
     """What differs is marked, and says how; what is the same stands once."""
-    edit(root, CHECKS, *NUMBERS)
+    edit(root / CHECKS, *NUMBERS)
     lines = tried("doubled", "--case", "0", "--answer", "squared", "--answer", "added").splitlines()
     assert lines[0] == "doubled    case 0: typical"
     assert [" ".join(line.split()) for line in lines[1:]] == [
@@ -87,7 +78,7 @@ X = {"x": own(numbers, says="(n,)")}
 
 def test_the_stub_is_an_answer(root):
     """What is handed out is looked at as if a student had written it."""
-    edit(root, CHECKS, *NUMBERS)
+    edit(root / CHECKS, *NUMBERS)
     shown = words(tried("doubled", "--answer", "stub", "--case", "0"))
     assert "result reference <float32 (3,) 2 4 6>" in shown
     assert "result stub <float32 (3,) 1 2 3> differs: it is 1/2 of what it should be" in shown
@@ -96,8 +87,8 @@ def test_the_stub_is_an_answer(root):
 def test_the_rest_may_be_unwritten(root):
     """Neither another question nor checks nor answers that are not written stand in the way."""
     write_new(root, STEM, ["third"])
-    edit(root, CHECKS, '    assert made.seen.tensor().is_leaf, "This is not a leaf."', "    TODO")
-    edit(root, ANSWERS, "return x * x", "return TODO")
+    edit(root / CHECKS, '    assert made.seen.tensor().is_leaf, "This is not a leaf."', "    TODO")
+    edit(root / ANSWERS, "return x * x", "return TODO")
     assert "requires grad>" in tried("made", "--answer", "plain", "--case", "0")
     told = "raised NameError (code cell 4, line 7): name 'TODO' is not defined"
     assert told in tried("third", "--case", "0")
@@ -109,7 +100,7 @@ def test_what_an_inside_function_prints_is_shown(root):
     printing = (
         "    print('now', torch.ones(1))\n    print(*[1, 2], sep='+')\n    return torch.arange(1.0, 4.0)"
     )
-    edit(root, CHECKS, NUMBERS[0], NUMBERS[1].replace("    return torch.arange(1.0, 4.0)", printing))
+    edit(root / CHECKS, NUMBERS[0], NUMBERS[1].replace("    return torch.arange(1.0, 4.0)", printing))
     assert tried("doubled", "--answer", "added", "--case", "0").splitlines() == [
         "doubled    prints  now tensor([1.])",
         "doubled    prints  1+2",
@@ -121,7 +112,7 @@ def test_what_an_inside_function_prints_is_shown(root):
 def test_an_error_has_the_line_of_the_inside_function(root):
     """If an @inside function stops, its file, its line and torch's text are told."""
     stops = "# a remark\n    y = torch.randn(3)\n    return y @ torch.zeros(4)"
-    line = edit(root, CHECKS, "return torch.randint(3, 9, ()).item()", stops)
+    line = edit(root / CHECKS, "return torch.randint(3, 9, ()).item()", stops)
     told = tried("made")
     place = f"{root / CHECKS}, line {line + 2}: length, called by contract made,"
     assert told.startswith(f"made    reference stops: {place} raised RuntimeError: ")
@@ -130,7 +121,7 @@ def test_an_error_has_the_line_of_the_inside_function(root):
 
 def test_an_answer_that_raises_is_told_with_its_own_line(root):
     """The cases that it fails are listed, each with the error and the answer's line."""
-    own = edit(root, ANSWERS, "return x * x", "return x @ torch.zeros(70)")
+    own = edit(root / ANSWERS, "return x * x", "return x @ torch.zeros(70)")
     told = tried("doubled", "--answer", "squared")
     assert "doubled    squared fails 2 of 2 cases, first of all case 0" in told
     assert "`return x @ torch.zeros(70)` stopped with RuntimeError" in told
@@ -172,7 +163,7 @@ SHOWN = {
         replace(tensor([1.00005]), dtype="torch.float64"),
         (
             "p result reference <float64 (1,) 1>"
-            " p result mine <float64 (1,) 1.00005> differs: it is off by 0.005 %"
+            " p result mine <float64 (1,) 1.00005> differs: here it is off by 0.005 %"
         ),
     ),
     "noise of rounding is no difference": (
@@ -257,9 +248,11 @@ def test_where_nothing_is_compared_every_fact_is_shown():
 def test_of_what_a_call_may_change_only_the_changes_are_shown(root):
     """What was watched is told by its changes, under the names that `free` and `may` take."""
     edit(
-        root, CHECKS, "doubled =", 'watched = contract("double", {"x": data("n")}, name="watched")\ndoubled ='
+        root / CHECKS,
+        "doubled =",
+        'watched = contract("double", {"x": data("n")}, name="watched")\ndoubled =',
     )
-    edit(root, ANSWERS, "return x * x", "return x.mul_(2)")
+    edit(root / ANSWERS, "return x * x", "return x.mul_(2)")
     lines = [words(line) for line in tried("watched", "--case", "0", "--answer", "squared").splitlines()]
     assert "watched side_effects reference 'nothing changed'" in lines
     assert (
@@ -268,7 +261,7 @@ def test_of_what_a_call_may_change_only_the_changes_are_shown(root):
     )
     assert any(line.startswith("watched side_effects['after']['x'] squared <float32 ") for line in lines)
     assert not any("mode" in line or "before" in line for line in lines)
-    edit(root, ANSWERS, "return x.mul_(2)", "x.grad = x.clone()\n    return 2 * x")
+    edit(root / ANSWERS, "return x.mul_(2)", "x.grad = x.clone()\n    return 2 * x")
     told = tried("watched", "--case", "0", "--answer", "squared")
     assert "side_effects['x:frozen grad']" in told
     assert "'after'" not in told, "the sentence says all: no values were written"
@@ -277,8 +270,7 @@ def test_of_what_a_call_may_change_only_the_changes_are_shown(root):
 def test_a_function_may_call_its_results_before_and_after(root):
     """If these are no records of changes, they are shown as they are."""
     edit(
-        root,
-        "solutions/01_tiny.py",
+        root / "solutions/01_tiny.py",
         "return 2 * x",
         "return {'before': x * 0 + 1, 'after': {'y': x * 0 + 2}}",
     )
@@ -298,8 +290,8 @@ def drawn(student):
 
 def test_a_picture_is_tried_like_a_contract(root):
     """Its sentence and its tensors are shown of each, and whether the same is drawn."""
-    edit(root, CHECKS, "own, points\n", "own, picture, points\n")
-    edit(root, CHECKS, "import inside, torch\n", f"import graph, inside, torch\n\n{PICTURE}")
+    edit(root / CHECKS, "own, points\n", "own, picture, points\n")
+    edit(root / CHECKS, "import inside, torch\n", f"import graph, inside, torch\n\n{PICTURE}")
     lines = [words(line) for line in tried("drawn", "--answer", "added", "--answer", "stub").splitlines()]
     reached = "none freed or overwritten that autograd knows of: backward would work and reach x."
     assert lines[0] == f"drawn reference: 2 nodes behind y, {reached}"
@@ -307,16 +299,16 @@ def test_a_picture_is_tried_like_a_contract(root):
     assert lines[2].startswith("drawn stub: y is a leaf without a history")
     assert lines[2].endswith(" differs")
     assert "drawn x stub '3, leaf, requires grad, version 0, the object of y' differs" in lines
-    edit(root, ANSWERS, "return x + x", "return x * 2")
+    edit(root / ANSWERS, "return x + x", "return x * 2")
     lines = [words(line) for line in tried("drawn", "--answer", "added").splitlines()]
     assert lines[1] == f"drawn added: 2 nodes behind y, {reached} equal"
 
 
 def test_a_picture_that_shows_nothing_is_told(root):
     """Where a picture returns something else than a graph, its author reads so."""
-    edit(root, CHECKS, "own, points\n", "own, picture, points\n")
-    edit(root, CHECKS, "import inside, torch\n", f"import graph, inside, torch\n\n{PICTURE}")
-    edit(root, CHECKS, "return graph(y=student.double(x), x=x)", "return student.double(x)")
+    edit(root / CHECKS, "own, points\n", "own, picture, points\n")
+    edit(root / CHECKS, "import inside, torch\n", f"import graph, inside, torch\n\n{PICTURE}")
+    edit(root / CHECKS, "return graph(y=student.double(x), x=x)", "return student.double(x)")
     assert tried("drawn") == ("drawn    reference has no picture: its result is not that of graph(...)\n")
 
 
@@ -333,7 +325,7 @@ def test_nobody_reads_hundreds_of_entries():
 
 def test_a_contract_is_tried_before_a_check_judges_it(root):
     """A missing check does not stand in the way."""
-    edit(root, CHECKS, "@points(2)\ndef test_double", "def unfinished")
+    edit(root / CHECKS, "@points(2)\ndef test_double", "def unfinished")
     assert tried("doubled").startswith("doubled    2 cases\n")
 
 

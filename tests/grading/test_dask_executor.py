@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from dataclasses import replace
-from functools import partial
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -275,22 +274,6 @@ def test_a_worker_without_grader_is_refused(unused):
             pass
     finally:
         unused.stop(bare)
-
-
-@pytest.mark.long
-def test_a_worker_that_joins_later_is_compared_too(dask, monkeypatch):
-    """It observes nothing, and says in what it is not like the others."""
-    with DaskExecutor(dask.address, SETTINGS) as executor:
-        assert observed(executor) == 1
-        odd = dask.worker("late", preload=ANOTHER_GRADER)
-        submit = executor._client.submit
-        monkeypatch.setattr(executor._client, "submit", partial(submit, workers=[odd.address]))
-        try:
-            sentence = f"on the Dask worker {odd.address}, grader is 1.0.0 on the others, but 0.9 on it"
-            with pytest.raises(GraderError, match=sentence):
-                observed(executor)
-        finally:
-            dask.stop(odd)
 
 
 def test_a_worker_without_a_sandbox_gets_no_notebook(dask, submissions, course, tmp_path):

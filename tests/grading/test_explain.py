@@ -4,15 +4,13 @@ import re
 import shlex
 
 import pytest
-from tiny_course import HALF, RIGHT, write_notebook
+from tiny_course import HALF, RIGHT, edit, write_notebook
 
 
 def test_what_the_stub_passes_is_said(klass):
     """The sum shows what a check was not worth, and judging again comes to the same."""
-    master = klass.course / "solutions" / "01_tiny.py"
-    master.write_text(master.read_text().replace("    # return n\n", "    # return torch.zeros(n)\n"))
-    klass.hand_in("ben", HALF)
-    klass.grade()
+    edit(klass.course / "solutions/01_tiny.py", "    # return n\n", "    # return torch.zeros(n)\n")
+    klass.grade(ben=HALF)
     out = said(klass, "ben", "01_tiny", "q2", "--all")
     assert "1 of 2 checks passed: 0 points. A check earns nothing while another" in out
     assert "judged now the same, check by check" in out
@@ -21,8 +19,7 @@ def test_what_the_stub_passes_is_said(klass):
 @pytest.fixture
 def graded(klass, close_the_lab):
     """A class that was graded, after which no process can be started that runs students' code."""
-    klass.hand_in("ben", ["import torch", "1 / 0", *HALF[1:]])
-    klass.grade()
+    klass.grade(ben=["import torch", "1 / 0", *HALF[1:]])
     close_the_lab()
     return klass
 
@@ -77,8 +74,7 @@ def screen_of(klass, *arguments):
 
 def test_what_failed_stands_on_the_first_screen(klass):
     """Whose result, when, which definition counted, each diagnosis with the student's line, and no more."""
-    klass.hand_in("ben", ["import torch", "def double(x):\n    y = x + None\n    return y", HALF[2]])
-    klass.grade()
+    klass.grade(ben=["import torch", "def double(x):\n    y = x + None\n    return y", HALF[2]])
     out = "\n".join(screen_of(klass, "ben", "01_tiny", "q1"))
     for text in (
         "ben, 01_tiny: 1.5 of 6, graded\n",
@@ -118,8 +114,7 @@ def test_of_many_failures_the_first_are_shown(klass):
     )
     path = klass.course / "tests" / "hidden" / "test_01_tiny.py"
     path.write_text(path.read_text(encoding="utf-8") + checks, encoding="utf-8")
-    klass.hand_in("ben", HALF)
-    klass.grade()
+    klass.grade(ben=HALF)
     assert "and 30 more diagnoses" in "\n".join(screen_of(klass, "ben", "01_tiny"))
     assert "and 28 more diagnoses" in said(klass, "ben", "01_tiny", "q2")
     assert said(klass, "ben", "01_tiny", "--all").count("failed: More") == 30
@@ -127,9 +122,7 @@ def test_of_many_failures_the_first_are_shown(klass):
 
 def test_of_a_right_answer_it_is_said_that_nothing_failed(klass):
     """And of what was not answered, which questions these are."""
-    klass.hand_in("ada", RIGHT)
-    klass.hand_in("kim", ["import torch", *RIGHT[2:]])
-    klass.grade()
+    klass.grade(ada=RIGHT, kim=["import torch", *RIGHT[2:]])
     assert "No check of an answer failed." in said(klass, "ada", "01_tiny")
     assert "unanswered q1 " in said(klass, "kim", "01_tiny")
 
@@ -230,8 +223,7 @@ def test_the_definition_that_counted_is_named(klass):
     """Of several cells that define a function one counted; others are named, and a text is no definition."""
     decoy = 'notes = """\ndef double(x):\n    return x + x\n"""'
     again = "if True:\n    def double(x):\n        return x * x"
-    klass.hand_in("ben", [*HALF, again, "def double(x):\n    return 2 * x\n)", decoy])
-    klass.grade()
+    klass.grade(ben=[*HALF, again, "def double(x):\n    return 2 * x\n)", decoy])
     expected = "counted double of code cell 4; also defined in code cells 2, 5"
     assert expected in said(klass, "ben", "01_tiny", "q1")
     assert f"{expected} code cell 4: 1 if True:" in said(klass, "ben", "01_tiny", "q1", "--all")
@@ -256,8 +248,7 @@ def test_errors_and_what_was_not_answered_are_explained(klass):
     """A notebook that cannot be read, one of no assignment, and a stub that was left as it is."""
     klass.hand_in("dara", RIGHT).write_text("no notebook", encoding="utf-8")
     write_notebook(klass.submissions / "jun" / "homework.ipynb", ["x = 1"])
-    klass.hand_in("kim", ["import torch", *RIGHT[2:]])
-    klass.grade()
+    klass.grade(kim=["import torch", *RIGHT[2:]])
     out = said(klass, "dara", "01_tiny")
     assert "01_tiny.ipynb is not a notebook" in out
     assert "each check failed for this reason" in out
@@ -292,8 +283,7 @@ def test_a_spoiled_result_is_said(graded):
 def test_a_strangers_text_controls_no_terminal(klass):
     """Control characters, markup and commands of runners in a student's code and errors are only text."""
     nasty = "def double(x):\n    raise ValueError('[red]\\x1b[31m ::error::x')  # \x1b[2J ::set-output::"
-    klass.hand_in("ada", ["import torch", nasty])
-    klass.grade()
+    klass.grade(ada=["import torch", nasty])
     out = klass.explain("ada", "01_tiny").stdout
     assert "[red]" in out
     assert "\x1b" not in out

@@ -1,14 +1,12 @@
 """Nights over repositories: which version counts and when it was submitted, whatever students push."""
 
-import csv
-import io
 import json
-import os
-import subprocess
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tiny_course import HALF, RIGHT, write_notebook
+from committing import commit_all, git
+from tiny_class import read_csv
+from tiny_course import HALF, RIGHT, add_assignment, write_notebook
 
 STARTER = ["import torch", "def double(x):\n    return x", "def leaf(n):\n    return n"]
 DUE = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=5)
@@ -20,13 +18,6 @@ due = {due}
 penalty_per_day = 0.5
 in_time_first = {first}
 """
-
-
-def git(repository, *arguments, when=BEFORE):
-    stamp = f"@{int(when.timestamp())} +0000"
-    variables = {**os.environ, "GIT_AUTHOR_DATE": stamp, "GIT_COMMITTER_DATE": stamp}
-    who = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
-    subprocess.run(["git", *who, *arguments], cwd=repository, check=True, env=variables, capture_output=True)
 
 
 class Nights:
@@ -41,16 +32,13 @@ class Nights:
     def push(self, name, sources=None, when=BEFORE, *, path="01_tiny.ipynb", text=None):
         """Commit a notebook, or another text under its name, at a time that the commit claims."""
         repository = self.root / f"hw-{name}"
-        if not repository.exists():
-            repository.mkdir()
-            git(repository, "init", "-q")
+        repository.mkdir(exist_ok=True)
         if sources:
             write_notebook(repository / path, sources)
         elif text is not None:
             (repository / path).parent.mkdir(parents=True, exist_ok=True)
             (repository / path).write_text(text, encoding="utf-8")
-        git(repository, "add", "-A")
-        git(repository, "commit", "-q", "--allow-empty", "-m", "saved", when=when)
+        commit_all(repository, when.timestamp())
         return repository
 
     def night(self, *prefixes, unread=()):
@@ -61,8 +49,7 @@ class Nights:
         ended = self.klass.run("collect", self.root, "--out", self.klass.submissions, *options)
         assert ended.exit_code == 0, ended.output
         self.klass.grade()
-        text = (self.klass.out / "gradebook.csv").read_text(encoding="utf-8")
-        return {row["student"]: row for row in csv.DictReader(io.StringIO(text))}
+        return self.klass.rows()
 
 
 @pytest.fixture(params=["true", "false"])
@@ -139,13 +126,13 @@ def test_what_was_seen_is_kept_by_repository_and_content(nights):
     nights.push("ada", HALF)
     nights.night()
     seen = nights.klass.submissions / "seen.csv"
-    first = [row for row in csv.DictReader(seen.read_text().splitlines()) if row["blob"]]
+    first = [row for row in read_csv(seen) if row["blob"]]
     assert [(row["repository"], row["path"], row["submitted"]) for row in first] == [
         ("hw-ada", "01_tiny.ipynb", BEFORE.isoformat())
     ]
     nights.push("ada", RIGHT, EARLIER)
     nights.night()
-    later = [row for row in csv.DictReader(seen.read_text().splitlines()) if row["blob"]]
+    later = [row for row in read_csv(seen) if row["blob"]]
     assert first[0] in later
     (added,) = [row for row in later if row not in first]
     assert added["claimed"] == EARLIER.isoformat()
@@ -154,13 +141,7 @@ def test_what_was_seen_is_kept_by_repository_and_content(nights):
 
 def test_a_repository_that_was_read_and_is_empty_is_empty(nights):
     """Whichever of another prefix could not be read: only what that one would hold is not known."""
-    second = nights.klass.course / "solutions" / "02_tiny.py"
-    second.write_text(
-        (nights.klass.course / "solutions" / "01_tiny.py").read_text().replace("# 1. ", "# 2. ")
-    )
-    for kind in ("tests/hidden/test_{}.py", "tests/answers/{}.py"):
-        text = (nights.klass.course / kind.format("01_tiny")).read_text().replace("01_tiny", "02_tiny")
-        (nights.klass.course / kind.format("02_tiny")).write_text(text)
+    add_assignment(nights.klass.course, 2)
     (nights.klass.submissions / "roster.csv").write_text("student\nada\nben\n", encoding="utf-8")
     nights.push("ada", RIGHT)
     nights.push("ben")
@@ -169,8 +150,8 @@ def test_a_repository_that_was_read_and_is_empty_is_empty(nights):
     nights.push("ada", RIGHT, path="02_tiny.ipynb")
     (nights.root / "hw-ada").rename(nights.root / "two-ada")
     nights.night("one", "two", unread=["two-ben"])
-    text = (nights.klass.out / "gradebook.csv").read_text(encoding="utf-8")
-    rows = {(row["student"], row["assignment"]): row for row in csv.DictReader(io.StringIO(text))}
+    lines = read_csv(nights.klass.out / "gradebook.csv")
+    rows = {(row["student"], row["assignment"]): row for row in lines}
     assert (rows["ben", "01_tiny"]["status"], rows["ben", "01_tiny"]["missing"]) == ("absent", "")
     assert rows["ben", "02_tiny"]["missing"].startswith("unread since")
 

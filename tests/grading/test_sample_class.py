@@ -76,11 +76,6 @@ def results_in(out):
     return {(path.parent.name, path.stem): json.loads(path.read_text(encoding="utf-8")) for path in paths}
 
 
-def files_in(folder):
-    """The content of every file below a folder, by its place."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 def scores_of(results):
     return {key: [question["score"] for question in result["questions"]] for key, result in results.items()}
 
@@ -234,12 +229,12 @@ def test_everybody_gets_feedback(graded):
     expected = {
         f"{student}/{name}{suffix}" for student, name in graded.results for suffix in (".md", ".html")
     }
-    feedback = files_in(graded.out / "feedback")
-    assert set(feedback) == expected
+    folder = graded.out / "feedback"
+    assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == expected
     for (student, name), result in graded.results.items():
         score = f"{format_points(result['score'])} of {format_points(result['max_score'])} points"
         for suffix in (".md", ".html"):
-            text = feedback[f"{student}/{name}{suffix}"].decode()
+            text = (folder / student / f"{name}{suffix}").read_text(encoding="utf-8")
             assert score in text
             assert student in text
     assert (graded.out / "report.html").is_file()

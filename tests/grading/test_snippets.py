@@ -30,9 +30,7 @@ def page(klass, student, suffix=".md"):
 def test_a_wrong_dtype_is_shown(klass):
     """Result, pages and `explain` have small inputs, the call, and the dtype beside the right one."""
     klass.edit_checks((DTYPES, 'ONCE = Cases(dtypes=["float32", "float64"'))
-    klass.hand_in("ada", [RIGHT[0], "def double(x):\n    return (2 * x).float()", RIGHT[2]])
-    klass.hand_in("ben", RIGHT)
-    klass.grade()
+    klass.grade(ada=[RIGHT[0], "def double(x):\n    return (2 * x).float()", RIGHT[2]], ben=RIGHT)
     (text,) = snippets_of(klass.result("ada")).values()
     *inputs, call, last = text.splitlines()
     assert inputs[-1].startswith("x = torch.tensor([") and "float64" in inputs[-1]
@@ -46,8 +44,7 @@ def test_a_wrong_dtype_is_shown(klass):
 
 def test_of_wrong_values_only_the_students_are_told(klass):
     """The values of the reference stay secret, and the values of the student's are those of the snippet."""
-    klass.hand_in("ada", [RIGHT[0], "def double(x):\n    return 3 * x", RIGHT[2]])
-    klass.grade()
+    klass.grade(ada=[RIGHT[0], "def double(x):\n    return 3 * x", RIGHT[2]])
     (text,) = snippets_of(klass.result("ada")).values()
     (numbers,) = re.findall(r"x = torch.tensor\(\[(.*)\]\)", text)
     (told,) = re.findall(r"out   # yours: tensor\(\[(.*)\]\), which is wrong", text)
@@ -56,10 +53,23 @@ def test_of_wrong_values_only_the_students_are_told(klass):
     )
 
 
+def test_a_class_is_shown_whole_if_a_later_line_ran_it():
+    """The code ends with the statement that raised the error, or is whole if that is a definition."""
+    lines = [
+        "class Net:",
+        "    def forward(self, x):",
+        "        return x @ x",
+        "net = Net()",
+        "for x in y:",
+        "    net(x)",
+    ]
+    assert snippets.up_to_statement([*lines, "out"], 3) == [*lines, "out"]
+    assert snippets.up_to_statement([*lines, "out"], 5) == lines
+
+
 def test_an_error_stands_at_the_line_that_raised_it(klass):
     """The comment is behind the call, and nothing follows it."""
-    klass.hand_in("ada", [RIGHT[0], "def double(x):\n    return x.missing", RIGHT[2]])
-    klass.grade()
+    klass.grade(ada=[RIGHT[0], "def double(x):\n    return x.missing", RIGHT[2]])
     (text,) = snippets_of(klass.result("ada")).values()
     _, _, after = text.partition("out = double(x)\n")
     comments = after.splitlines()
@@ -80,8 +90,7 @@ def test_what_an_answer_says_is_escaped_and_cut(klass):
     """Markup, fences and lines of a student's error are text on one short line of both pages."""
     text = "</pre><script>alert(1)</script>```\\n# it should be\\n" + "x" * 100_000
     cell = f'def double(x):\n    raise RuntimeError("""{text}""".replace("x", "y"))'
-    klass.hand_in("ada", [RIGHT[0], cell, RIGHT[2]])
-    klass.grade()
+    klass.grade(ada=[RIGHT[0], cell, RIGHT[2]])
     (snippet,) = snippets_of(klass.result("ada")).values()
     assert len(snippet) < 1_000
     assert sum(line.startswith("# it should be") for line in snippet.splitlines()) == 0
@@ -93,8 +102,7 @@ def test_what_an_answer_says_is_escaped_and_cut(klass):
 def test_snippets_belong_to_the_diagnoses(klass, close_the_lab):
     """They are hidden with the diagnoses, and to show them later runs no student's code."""
     klass.settings("[feedback]\ndiagnoses = false\n")
-    klass.hand_in("ada", [RIGHT[0], "def double(x):\n    return 3 * x", RIGHT[2]])
-    klass.grade()
+    klass.grade(ada=[RIGHT[0], "def double(x):\n    return 3 * x", RIGHT[2]])
     assert "out = double(x)" not in page(klass, "ada")
     close_the_lab()
     klass.settings("")
@@ -106,8 +114,7 @@ def test_snippets_belong_to_the_diagnoses(klass, close_the_lab):
 def test_code_that_was_stopped_is_not_run_again(klass, ending):
     """A function that ends its process, or never ends, has no snippet."""
     klass.settings("[limits]\nquestion = 2\n")
-    klass.hand_in("ada", [RIGHT[0], f"def double(x):\n    {ending}", RIGHT[2]])
-    klass.grade()
+    klass.grade(ada=[RIGHT[0], f"def double(x):\n    {ending}", RIGHT[2]])
     assert not snippets_of(klass.result("ada"))
 
 
@@ -212,6 +219,19 @@ def test_warnings_are_counted():
     assert filters.shows == "[*warnings.filters] == before"
 
 
+def test_only_what_fails_by_itself_is_shown_of_records():
+    """Of what is recorded of networks, a difference that the check allows has no probe."""
+
+    def check(f):
+        assert f.sides[0].recorded["graphs"]["net"] == 1
+
+    counts = {"calls": {"net": 1}, "recorded": False, "graphs": {"net": 1}}
+    seen = {"recorded": {**counts, "recorded": True, "graphs": {"net": 5}}}
+    case = Case("f", DeclaredCase({}, {}), Rules(), ["graphs"], seen, {"recorded": counts})
+    (probe,) = probes_of(check, "f", case, text_of(net="net"))
+    assert probe.shows == "counts" and probe.before[-1] == "net.register_forward_hook(count)"
+
+
 def test_an_inference_tensor_is_shown():
     """Its version is not told, because it has none."""
     tensor = Tensor("Tensor", "torch.float32", (1,), (1.0,), True, False, None, False, 0, 0, 0, None)
@@ -281,8 +301,7 @@ def test_only_the_lines_that_the_fault_needs_are_shown():
 def test_a_fault_that_other_numbers_show_has_a_snippet(klass):
     """A snippet has other sizes in a second try."""
     of_two = "def double(x):\n    return 2 * x if len(x) == 2 else x"
-    klass.hand_in("ada", [RIGHT[0], of_two, RIGHT[2]])
-    klass.grade()
+    klass.grade(ada=[RIGHT[0], of_two, RIGHT[2]])
     (text,) = snippets_of(klass.result("ada")).values()
     assert text.splitlines()[-1].startswith("out   # yours: tensor([")
 

@@ -255,7 +255,7 @@ task_grad_norms = contract(
                 "equal": "has two losses of one value",
                 "minimum": "has a loss whose gradient is 0",
                 "turned": "has a loss whose gradient is not contiguous",
-                "one tensor": "has a loss for which autograd returns one tensor as two gradients",
+                "one tensor": "has a loss whose gradients for two tensors are one and the same tensor",
                 "far": "has gradients as small as 1e-60 and as large as 1e60",
             },
             says="a list of scalar tensors",
@@ -446,7 +446,7 @@ ContentLoss = contract(
 def test_loss_of_a_constant(ContentLoss):
     """`loss` is correct, and `forward` returns its input."""
     number, right = (side.entry()["parameters"] for side in (ContentLoss.seen, ContentLoss.expected))
-    assert number == right, f"The module has {number} trainable parameters, and must have none."
+    assert number == right, f"The module must have no trainable parameters, but has {number}."
     assert_same_values(
         ContentLoss,
         "After the second forward, `loss` or the result is wrong.\n\n"

@@ -196,8 +196,8 @@ WHERE_IT_LEADS = {
     "through all its time steps, and stop where the minibatch begins?",
     "readout*": "After training, the parameters of `readout` are wrong.\n\nWhich gradients are in `.grad` "
     "when `opt.step()` runs? Do the prediction and `y` have the same shape?",
-    "h0*": "After training, `h0` is not what one step with the gradient of the first minibatch makes of it."
-    "\n\nWhich losses backpropagate to `h0`, and what is in `h0.grad` at each step?",
+    "h0*": "`h0` did not make exactly one step with the gradient of the first minibatch's loss.\n\n"
+    "Which losses backpropagate to `h0`, and what is in `h0.grad` at each step?",
     "opt*": "After training, the optimizer state of `opt` is wrong.\n\nEvery minibatch makes one step of "
     "`opt`, with the gradient of its own loss only.",
 }

@@ -401,7 +401,7 @@ def numbers_that_end_in_a_half(*shape):
 
 
 @inside
-def numbers_beyond_all_integers_of_32_bits(*shape):
+def numbers_too_large_for_32_bit_integers(*shape):
     """A float32 has no digit behind the point for them, and float64 has."""
     return 3e9 * (1 + torch.rand(shape, dtype=torch.float64))
 
@@ -415,7 +415,7 @@ ste_round = contract(
                 "normal",
                 "zeros",
                 numbers_that_end_in_a_half,
-                numbers_beyond_all_integers_of_32_bits,
+                numbers_too_large_for_32_bit_integers,
                 numbers_near_the_largest,
                 numbers_near_1e308,
             ],
@@ -696,8 +696,8 @@ def test_energy_and_its_gradient(clipped_energy):
         clipped_energy,
         "the energy",
         because={
-            "wrong": "\n\nWhich of your operations does autograd not record? Compare with a finite "
-            "difference."
+            "wrong": "\n\nWhich entries of `x @ w` does your code treat as clipped? Does autograd record "
+            "each of your operations?"
         },
         flags=True,
     )

@@ -279,8 +279,9 @@ def test_values_are_drawn_as_asked(drawn_values):
     assert_same_values(
         drawn_values,
         then={
-            "one by one": "Many of 21,600 weights are equal, or equal up to their sign, so they are not "
-            "independent draws.\n\nDraw each weight by itself. Don't set a seed or create a generator.",
+            "one by one": "Many of the 21,600 weights from repeated calls are equal, or equal up to sign, so "
+            "they are not independent draws.\n\nMake each weight a new draw. Don't set a seed or "
+            "create a generator.",
             "without the old": "The new values correlate with the old ones, so they are not independent of "
             "them.",
             "deviation": "The standard deviation of 21,600 weights is too far from 0.02 for chance.\n\n"
@@ -667,7 +668,7 @@ fit_by_hand = contract(
             loss=["falls", "grows", "endless", "flat", "tiny", "minimum"],
             words={
                 "grows": "lets the loss grow",
-                "endless": "drives the loss beyond all numbers",
+                "endless": "lets the loss become infinite",
                 "flat": "keeps the loss where it is",
                 "tiny": "makes the loss tiny",
                 "minimum": "fits w from the start",

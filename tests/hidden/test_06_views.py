@@ -271,7 +271,7 @@ def entries_near_1(*shape):
 
 
 @inside
-def a_tail_of_deviation_1(*shape):
+def a_tail_with_standard_deviation_1(*shape):
     """A last column of 1, 2, 3, with the standard deviation 1."""
     h = torch.randn(shape, dtype=torch.float64)
     h[:, -1] = torch.arange(1, 1 + len(h))
@@ -304,7 +304,7 @@ scale_tail = contract(
             "n 2m",
             "2 2m",
             "3 2m",
-            values=[head_of_large_numbers, entries_near_1, "far", a_tail_of_deviation_1],
+            values=[head_of_large_numbers, entries_near_1, "far", a_tail_with_standard_deviation_1],
             says="(n, m), n at least 2",
         ),
         "k": own(
@@ -317,8 +317,8 @@ scale_tail = contract(
     cases=Cases(
         arriving=["typical", "of a mean"],
         never=[
-            {"h.values": "a_tail_of_deviation_1", "h.shape": ("n 2m", "2 2m")},
-            {"h.values": "a_tail_of_deviation_1", "k.at": ("in the middle", "0")},
+            {"h.values": "a_tail_with_standard_deviation_1", "h.shape": ("n 2m", "2 2m")},
+            {"h.values": "a_tail_with_standard_deviation_1", "k.at": ("in the middle", "0")},
         ],
         cover=["h.shape", "h.values", "h.role", "h.layout", "k.at", "all.dtype"],
     ),
@@ -458,10 +458,7 @@ def about_the_dropped(gradient, right):
     )
     if any(seen for _, (seen, _) in wrong_entries(gradient, right)):
         return f"\n\n{hint}"
-    message = (
-        "It is 0 where it is wrong. A dropped score still contributes to the sum by which softmax divides."
-    )
-    return f"{message}\n\n{hint}"
+    return f"A dropped score still contributes to the sum by which softmax divides.\n\n{hint}"
 
 
 @inside

@@ -10,6 +10,7 @@ import zipfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import mkdtemp
 from xml.etree import ElementTree as ET
 
 import nbformat
@@ -18,7 +19,7 @@ from click.testing import CliRunner
 from factories import HOSTILE, made, store
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_course import write_course
+from tiny_course import add_assignment, write_course
 
 from grader.cli import main
 from grader.course.new import write_new
@@ -31,7 +32,7 @@ from grader.people.record import RECORD, Entry, Record
 from grader.reports.feedback import about_question, feedback_html, feedback_markdown
 from grader.reports.plain import plain
 from grader.results.model import CheckResult, Provenance, QuestionResult, Result
-from grader.results.store import RUN_SCHEMA, read_results, result_from_json
+from grader.results.store import RUN_SCHEMA, result_from_json
 from grader.sheets import read_sheet
 from grader.text import without_formula
 
@@ -50,6 +51,17 @@ class Desk:
         ended = CliRunner().invoke(main, command)
         assert ended.exception is None or isinstance(ended.exception, SystemExit), ended.exception
         return ended
+
+    def give(self, *results, **run):
+        """Export these results, of a run that says so of itself."""
+        self.results = store(Path(mkdtemp(dir=self.results.parent)), *results)
+        if run:
+            self.tell(**run)
+
+    def tell(self, **run):
+        """Write `run.json`, of a run that ended if nothing else is said."""
+        said = {"schema": RUN_SCHEMA, "finished": True, **run}
+        (self.results / "run.json").write_text(json.dumps(said, default=str), encoding="utf-8")
 
     def files(self):
         return sorted(p.relative_to(self.out).as_posix() for p in self.out.rglob("*") if p.is_file())
@@ -119,14 +131,14 @@ def test_a_summary_shows_a_strangers_text_as_text(desk):
 def test_a_summary_gives_the_reason_of_an_error_once(desk):
     """A notebook in error has one reason, not one for each question."""
     broken = made("dan", message="It is no notebook.", status="error", error="It is no notebook.")
-    desk.results = store(desk.results.parent / "r", broken)
+    desk.give(broken)
     desk.export("github")
     assert desk.text("dan/01_tiny/summary.md").count("It is no notebook.") == 1
 
 
 def test_a_summary_is_cut_to_what_github_shows(desk):
     """A summary of more than a MiB would not be shown at all, so it ends at a whole line before."""
-    desk.results = store(desk.results.parent / "r", made("ada", message="🐉" * (MAX_SUMMARY // 3)))
+    desk.give(made("ada", message="🐉" * (MAX_SUMMARY // 3)))
     desk.export("github")
     summary = desk.text("ada/01_tiny/summary.md")
     assert len(summary.encode()) <= MAX_SUMMARY
@@ -191,21 +203,20 @@ def test_junit_is_xml_whatever_a_student_wrote(desk):
 
 def test_what_is_exported_is_what_the_gradebook_has(desk):
     """A result outlives its notebook; who is absent now, or handed nothing in any more, is left out."""
-    desk.results = store(desk.results.parent / "class", made("ada"), made("ben"), made("=cem"))
-    run = {"schema": RUN_SCHEMA, "finished": True, "current": [["ada", "01_tiny"], ["=cem", "01_tiny"]]}
-    (desk.results / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    current = [["ada", "01_tiny"], ["=cem", "01_tiny"]]
+    desk.give(made("ada"), made("ben"), made("=cem"), current=current)
     ended = desk.export("junit")
+    assert "was stopped" not in ended.output
     assert "no longer in the gradebook: ben/01_tiny.ipynb." in ended.output
     suites = ET.fromstring((desk.out / "01_tiny.xml").read_bytes())
     assert [suite.get("name") for suite in suites] == ["=cem", "ada"]
 
 
 def test_after_a_stopped_run_nobody_is_left_out(desk):
-    """It hasn't said which notebooks there are now."""
-    desk.results = store(desk.results.parent / "class", made("ada"))
-    run = {"schema": RUN_SCHEMA, "finished": False, "current": []}
-    (desk.results / "run.json").write_text(json.dumps(run), encoding="utf-8")
-    assert "no longer in the gradebook" not in desk.export("junit").output
+    """It hasn't said which notebooks there are now, and some results are missing or old, which is told."""
+    desk.give(made("ada"), finished=False, current=[])
+    said = desk.export("junit").output
+    assert "was stopped: grade again" in said and "no longer in the gradebook" not in said
     assert len(ET.fromstring((desk.out / "01_tiny.xml").read_bytes())) == 1
 
 
@@ -257,7 +268,7 @@ def test_canvas_changes_one_column_and_no_other_cell(desk, canvas):
 
 def test_canvas_matches_names_numbers_and_logins_but_guesses_nobody(desk, canvas):
     """A number, a login and a name in either order find their row; two candidates find none."""
-    desk.results = store(desk.results.parent / "r", *map(made, ["11", "Ada Lovelace", "s-1", "Zoë", "zo"]))
+    desk.give(*map(made, ["11", "Ada Lovelace", "s-1", "Zoë", "zo"]))
     ended = desk.export("canvas", "--gradebook", canvas())
     assert "so left out: zo." in ended.output
     assert "several students one row: 11; Ada Lovelace; s-1." in ended.output
@@ -266,13 +277,8 @@ def test_canvas_matches_names_numbers_and_logins_but_guesses_nobody(desk, canvas
 
 def test_canvas_knows_whom_it_was_collected_from_by_number(desk, canvas, tmp_path):
     """Canvas names a file `lovelaceada_11_...`: nobody is called that, but 11 is in the gradebook."""
-    archive = tmp_path / "canvas.zip"
-    with zipfile.ZipFile(archive, "w") as opened:
-        for name in ("lovelaceada_11_901_01_tiny.ipynb", "zo_99_902_01_tiny.ipynb"):
-            opened.writestr(name, "{}")
-    collect(archive, tmp_path / "in")
-    desk.results = store(tmp_path / "collected", made("lovelaceada"), made("zo"))
-    (desk.results / "run.json").write_text(json.dumps({"submissions": str(tmp_path / "in")}))
+    names = ("lovelaceada_11_901_01_tiny.ipynb", "zo_99_902_01_tiny.ipynb")
+    collected_and_graded(desk, packed(tmp_path / "in.zip", *names), made("lovelaceada"), made("zo"))
     ended = desk.export("canvas", "--gradebook", canvas())
     assert "left out: zo." in ended.output
     assert (desk.out / "canvas.csv").read_bytes() == CANVAS.replace('""",,5.00', '""",4.5,5.00').encode()
@@ -312,10 +318,8 @@ def test_a_column_is_named_by_heading_title_or_number(desk, canvas, column):
 def test_a_gradebook_that_cannot_be_filled_is_told_and_nothing_written(desk, canvas, text, options, told):
     """One sentence with the columns there are, exit status 2, and no file."""
     ended = desk.export("canvas", "01_tiny", "--gradebook", canvas(text), *options)
-    assert ended.exit_code == 2
-    assert told in ended.stderr
-    assert len(ended.stderr.splitlines()) == 1
-    assert not desk.out.exists()
+    assert (ended.exit_code, desk.out.exists()) == (2, False)
+    assert told in ended.stderr and len(ended.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -359,7 +363,7 @@ def test_canvas_may_write_the_name_in_two_columns(desk, canvas, order):
     columns = [names[heading[:5].lower().rstrip("n")] for heading in order.split(",")]
     lines = [f"{order},ID,SIS User ID,SIS Login ID,Section,Tiny (4242)", "    Points Possible,,,,,,10"]
     lines += [f"{one},{other},{11 + at},,,A," for at, (one, other) in enumerate(zip(*columns, strict=True))]
-    desk.results = store(desk.results.parent / "r", *map(made, ["lovelaceada", "Ben Büchner", "zo"]))
+    desk.give(*map(made, ["lovelaceada", "Ben Büchner", "zo"]))
     ended = desk.export("canvas", "--gradebook", canvas("\n".join(lines) + "\n"))
     assert ended.exit_code == 0, ended.output
     scores = [row[6] for row in csv.reader(io.StringIO(desk.text("canvas.csv")))]
@@ -418,8 +422,7 @@ def test_who_is_called_otherwise_there_is_found_by_the_roster(desk, canvas, tmp_
     (submissions / "ada-l").mkdir(parents=True)
     roster = "student,github,canvas id,email\nA. L.,ada-l,11,ada@example.org\n"
     (submissions / "roster.csv").write_text(roster, encoding="utf-8")
-    desk.results = store(tmp_path / "graded", made("A. L."))
-    (desk.results / "run.json").write_text(json.dumps({"submissions": str(submissions)}))
+    desk.give(made("A. L."), submissions=submissions)
     desk.export("canvas", "--gradebook", canvas())
     assert (desk.out / "canvas.csv").read_bytes() == CANVAS.replace('""",,5.00', '""",4.5,5.00').encode()
     desk.export("moodle", "--gradebook", canvas(MOODLE))
@@ -441,7 +444,7 @@ def test_moodle_gets_known_users_only_and_no_formula(desk, canvas):
     people = ["ada@example.org", "1002", "Eve Formula", "nobody"]
     results = [made(name, message=HOSTILE) for name in people]
     results[1]["questions"][0]["id"] = "=q1"
-    desk.results = store(desk.results.parent / "r", *results)
+    desk.give(*results)
     ended = desk.export("moodle", "--gradebook", canvas(MOODLE))
     with (desk.out / "01_tiny.csv").open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
@@ -489,7 +492,7 @@ WORKSHEET = (
 
 def test_a_grading_worksheet_is_filled_in_place(desk, canvas):
     """Grade and feedback of who has a result; what Moodle locks and every other cell stay."""
-    desk.results = store(desk.results.parent / "r", made("lovelaceada"), made("Ben Büchner"))
+    desk.give(made("lovelaceada"), made("Ben Büchner"))
     ended = desk.export("moodle", "01_tiny", "--gradebook", canvas(WORKSHEET))
     before, after = ([*csv.reader(io.StringIO(text))] for text in (WORKSHEET, desk.text("01_tiny.csv")))
     (ada,) = [row for row, old in zip(after, before, strict=True) if row != old]
@@ -501,7 +504,7 @@ def test_a_grading_worksheet_is_filled_in_place(desk, canvas):
 def test_a_worksheet_keeps_its_decimal_comma_and_words(desk, canvas):
     """The comma of the maximum is that of the grades; a grade in words stays."""
     text = WORKSHEET.replace(",10.00,", ',"10,00",').replace("No submission,,", "No submission,passed,")
-    desk.results = store(desk.results.parent / "r", made("lovelaceada"), made("Eve Formula"))
+    desk.give(made("lovelaceada"), made("Eve Formula"))
     ended = desk.export("moodle", "01_tiny", "--gradebook", canvas(text))
     grades = [row[4] for row in csv.reader(io.StringIO(desk.text("01_tiny.csv")))]
     assert grades == ["Grade", "4,5", "3.00", "passed"]
@@ -514,8 +517,7 @@ def test_two_of_one_name_are_asked_for_once(desk, canvas, tmp_path):
     moodle = MOODLE.replace("Ben,Büchner,1002", "Ada,Lovelace,s-2").replace("1001", "s-1")
     submissions = tmp_path / "in"
     submissions.mkdir()
-    desk.results = store(tmp_path / "graded", made("Ada Lovelace-s-1"), made("Ada Lovelace-s-2"))
-    (desk.results / "run.json").write_text(json.dumps({"submissions": str(submissions)}))
+    desk.give(made("Ada Lovelace-s-1"), made("Ada Lovelace-s-2"), submissions=submissions)
     ended = desk.export("canvas", "--gradebook", canvas(text))
     assert ended.exit_code == 2
     (submissions / "roster.csv").write_text("name,number\nAda Lovelace,s-1\nAda Lovelace,s-2\n")
@@ -542,11 +544,8 @@ def test_several_columns_are_named_at_once(desk, canvas):
 def test_a_column_is_filled_for_one_assignment_that_has_results(desk, canvas, columns, told):
     """One column for two assignments, or for one without results, is refused, and nothing is written."""
     for number in (2, 3):
-        for kind in ("solutions/{}.py", "tests/hidden/test_{}.py"):
-            text = Path(kind.format("01_tiny")).read_text(encoding="utf-8").replace("# 1. ", f"# {number}. ")
-            stem = f"0{number}_tiny"
-            Path(kind.format(stem)).write_text(text.replace("01_tiny", stem), encoding="utf-8")
-    desk.results = store(desk.results.parent / "class", made("ada"), made("ada", "02_tiny"))
+        add_assignment(Path(), number)
+    desk.give(made("ada"), made("ada", "02_tiny"))
     named = [argument for column in columns for argument in ("--column", column)]
     ended = desk.export("canvas", "--gradebook", canvas(), *named)
     assert (ended.exit_code, desk.out.exists()) == (2, False)
@@ -558,8 +557,7 @@ def test_the_wide_gradebook_has_a_row_for_each_student(desk):
     submissions = desk.results.with_name("submissions")
     submissions.mkdir()
     (submissions / "roster.csv").write_text("student\nada\n=eve\n", encoding="utf-8")
-    run = {"schema": RUN_SCHEMA, "finished": True, "submissions": str(submissions)}
-    (desk.results / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    desk.tell(submissions=submissions)
     desk.export("wide")
     assert desk.text("grades.csv") == (
         "student,name,email,01_tiny,total,max,percent\n'=eve,'=eve,,0,0,10,0.0\n"
@@ -597,6 +595,17 @@ def write_pages(desk, result, shows):
         (folder / f"{stored.name}{suffix}").write_text(page_of(stored, {}, {}, shows), encoding="utf-8")
 
 
+def tell_origins(desk, *entries):
+    """Tell where notebooks were collected from: entries of the record without a time."""
+    submissions = desk.results.parent / "submissions"
+    record = Record(submissions)
+    for student, notebook, *origin in entries:
+        (submissions / student).mkdir(parents=True, exist_ok=True)
+        record.remember(Entry(student, notebook, datetime(2026, 11, 21, tzinfo=UTC), *origin))
+    (submissions / RECORD).write_bytes(record.content())
+    desk.tell(submissions=submissions)
+
+
 @dataclass
 class Everything:
     """A desk that has what any format asks for: gradebooks, and notebooks collected from every system."""
@@ -606,23 +615,18 @@ class Everything:
 
     def give(self, *results, shows=None):
         """Store results, their pages, and where their notebooks were collected from."""
-        desk = self.desk
-        desk.results = store(desk.results.parent / "of-all", *results)
-        submissions = desk.results.parent / "submissions"
-        record = Record(submissions)
+        self.desk.give(*results)
+        entries = []
         for number, result in enumerate(results):
-            student, origins = result["student"], {}
-            origins[""] = f"hw-{number}/01_tiny.ipynb"
-            origins["canvas"] = f"lovelaceada_{number + 11}_901_01_tiny.ipynb"
-            origins["moodle"] = f"Ada Lovelace_{number + 7}_assignsubmission_file_/01_tiny.ipynb"
+            origin = {
+                "": f"hw-{number}/01_tiny.ipynb",
+                "canvas": f"lovelaceada_{number + 11}_901_01_tiny.ipynb",
+                "moodle": f"Ada Lovelace_{number + 7}_assignsubmission_file_/01_tiny.ipynb",
+            }
             system = ["", "canvas", "moodle"][number % 3]
-            (submissions / student).mkdir(parents=True, exist_ok=True)
-            when = datetime(2026, 11, 21, tzinfo=UTC)
-            record.remember(Entry(student, "01_tiny.ipynb", when, origins[system], system))
-            write_pages(desk, result, shows or Feedback())
-        (submissions / RECORD).write_bytes(record.content())
-        run = {"schema": RUN_SCHEMA, "finished": True, "submissions": str(submissions)}
-        (desk.results / "run.json").write_text(json.dumps(run), encoding="utf-8")
+            entries.append((result["student"], "01_tiny.ipynb", origin[system], system))
+            write_pages(self.desk, result, shows or Feedback())
+        tell_origins(self.desk, *entries)
 
     def export(self, name):
         """Write all files of a format; return their texts by name, those in zips and in base64 too."""
@@ -734,7 +738,7 @@ def test_a_notebook_of_no_assignment_is_left_out_and_named(desk):
 def test_a_note_names_some_and_counts_the_others(desk, canvas):
     """Who is not in the gradebook, belongs to no assignment or is in error: 20 names, and how many more."""
     many = [made(f"s{number:03}", status="error", error="Broken.") for number in range(200)]
-    desk.results = store(desk.results.parent / "r", made("ada"), *many)
+    desk.give(made("ada"), *many)
     for number in range(30):
         stranger = made(f"t{number:03}", assignment=None, status="error", error="Unknown.", questions=[])
         store(desk.results, stranger, name="essay")
@@ -742,7 +746,7 @@ def test_a_note_names_some_and_counts_the_others(desk, canvas):
     assert ended.output.count("and 180 more.") == 2
     assert "and 10 more." in ended.output
     formulas = "".join(f'A,{number:03},"=1+{number}",{number}@example.org,-\n' for number in range(25))
-    desk.results = store(desk.results.parent / "m", *(made(f"A {number:03}") for number in range(25)))
+    desk.give(*(made(f"A {number:03}") for number in range(25)))
     store(desk.results, made("ada@example.org"))
     ended = desk.export("moodle", "--gradebook", canvas(MOODLE + formulas))
     assert "for a formula: A 000 (" in ended.output
@@ -846,18 +850,6 @@ def test_what_cannot_be_done_is_told(desk, arguments, told):
     assert told in ended.stderr
 
 
-def test_a_run_that_was_stopped_is_mentioned(desk):
-    """Some of its results are missing or old, which a gradebook elsewhere would not show."""
-    (desk.results / "run.json").write_text(
-        json.dumps({"schema": RUN_SCHEMA, "finished": False}), encoding="utf-8"
-    )
-    assert "was stopped: grade again" in desk.export("junit").output
-    (desk.results / "run.json").write_text(
-        json.dumps({"schema": RUN_SCHEMA, "finished": True}), encoding="utf-8"
-    )
-    assert "was stopped" not in desk.export("junit").output
-
-
 def test_results_that_are_not_there_are_told(desk, tmp_path):
     """Whoever has not graded is told to."""
     desk.results = tmp_path / "nowhere"
@@ -888,11 +880,9 @@ def collected_and_graded(desk, source, *results):
     """Collect a source, and store results as if what came from it had been graded."""
     submissions = desk.results.parent / "collected"
     collect(source, submissions)
-    desk.results = store(desk.results.parent / "graded", *results)
+    desk.give(*results, submissions=submissions)
     for result in results:
         write_pages(desk, result, Feedback())
-    run = {"schema": RUN_SCHEMA, "finished": True, "submissions": str(submissions)}
-    (desk.results / "run.json").write_text(json.dumps(run), encoding="utf-8")
 
 
 def packed(path, *names):
@@ -955,45 +945,29 @@ def test_nothing_is_exported_by_a_spoiled_run(desk, content):
     assert "run.json cannot be read" in ended.stderr and "run the same `grade` again" in ended.stderr
 
 
-def test_a_page_that_is_missing_leaves_nothing_half_exported(desk, tmp_path):
+def test_a_page_that_is_missing_leaves_nothing_half_exported(desk):
     """No file is written before everything that is exported could be read."""
-    submissions = tmp_path / "in"
-    (submissions / "ada").mkdir(parents=True)
-    lines = ["student,notebook,system,id,modified,marked,sha256,from,missing,since,seen"]
-    results = [result for result in read_results(desk.results) if result.assignment]
-    when = "2026-11-21T03:00:00+00:00"
-    lines += [f"{r.notebook.replace('/', ',')},,,{when},,0,hw/{r.notebook},,," for r in results]
-    (submissions / "collected.csv").write_text("\n".join(lines), encoding="utf-8")
-    (desk.results / "run.json").write_text(json.dumps({"submissions": str(submissions)}), encoding="utf-8")
-    last = results[-1]
-    (desk.results / "feedback" / last.student / f"{last.name}.md").unlink(missing_ok=True)
+    tell_origins(desk, *((name, "01_tiny.ipynb", f"hw/{name}/01_tiny.ipynb") for name in ("ada", "ben")))
+    write_pages(desk, made("ada"), Feedback())
     ended = desk.export("feedback")
     assert ended.exit_code == 2 and "cannot be read" in ended.stderr
     assert not desk.files()
 
 
-def test_each_repository_gets_the_pages_of_what_came_from_it(desk, tmp_path):
+def test_each_repository_gets_the_pages_of_what_came_from_it(desk):
     """Where each assignment has repositories of its own, no page of another goes there."""
-    submissions = tmp_path / "in"
-    (submissions / "ada").mkdir(parents=True)
-    columns = "student,notebook,system,id,modified,marked,sha256,from,missing,since,seen"
-    rows = [columns.split(",")]
-    for stem, origin in (("01_tiny", "hw1-ada/01_tiny.ipynb"), ("02_more", "hw2-ada/sub/02_more.ipynb")):
-        when = "2026-11-21T03:00:00+00:00"
-        rows.append(["ada", f"{stem}.ipynb", "", "", when, "", "0", origin, "", "", ""])
-        for form in ("md", "html"):
-            page = desk.results / "feedback" / "ada" / f"{stem}.{form}"
-            page.parent.mkdir(parents=True, exist_ok=True)
-            page.write_text(f"{stem} in {form}")
-    (submissions / "collected.csv").write_text("".join(",".join(row) + "\n" for row in rows))
-    desk.results = store(desk.results, made("ada", "02_more"))
-    (desk.results / "run.json").write_text(json.dumps({"submissions": str(submissions)}))
+    store(desk.results, made("ada", "02_more"))
+    for stem in ("01_tiny", "02_more"):
+        write_pages(desk, made("ada", stem), Feedback())
+    origins = {"01_tiny": "hw1-ada/01_tiny.ipynb", "02_more": "hw2-ada/sub/02_more.ipynb"}
+    tell_origins(desk, *(("ada", f"{stem}.ipynb", origin) for stem, origin in origins.items()))
     ended = desk.export("feedback")
     assert ended.exit_code == 0, ended.output
     assert sorted(desk.files()) == [
         *("hw1-ada/01_tiny.html", "hw1-ada/01_tiny.md", "hw1-ada/README.md"),
         *("hw2-ada/02_more.html", "hw2-ada/02_more.md", "hw2-ada/README.md"),
     ]
-    assert desk.text("hw2-ada/02_more.md") == "02_more in md"
+    page = desk.results / "feedback" / "ada" / "02_more.md"
+    assert desk.text("hw2-ada/02_more.md") == page.read_text(encoding="utf-8")
     assert "[02_more](02_more.md) | 4.5 of 10" in desk.text("hw2-ada/README.md")
     assert "ben/01_tiny.ipynb" in ended.stdout

@@ -2,11 +2,11 @@
 
 import base64
 import json
-import os
 import re
-import subprocess
+from functools import partial
 from html import unescape
 
+import committing
 import pytest
 from click.testing import CliRunner
 from markdown_it import MarkdownIt
@@ -185,23 +185,10 @@ def test_a_notebook_that_was_moved_is_named_with_its_place(step, places, told):
     assert ("copy .handout" in done.output) == ("copy .handout" in told)
 
 
-def git(*arguments):
-    who = {
-        "GIT_AUTHOR_NAME": "a",
-        "GIT_AUTHOR_EMAIL": "a@b",
-        "GIT_COMMITTER_NAME": "a",
-        "GIT_COMMITTER_EMAIL": "a@b",
-    }
-    done = subprocess.run(
-        ["git", *arguments], env=os.environ | who, check=False, capture_output=True, text=True
-    )
-    return done.returncode, done.stdout
-
-
 @pytest.mark.parametrize("is_committed", [False, True])
 def test_the_advice_for_a_merge_conflict_works(step, is_committed):
     """Its commands bring a version of the notebook back, whether or not the conflict is committed."""
-    name = "01_small.ipynb"
+    name, git = "01_small.ipynb", partial(committing.git, step.repository)
     write(step.repository / ".handout" / name, released())
     git("init", "--quiet", "--initial-branch", "main")
     for branch, answer in (("main", ""), ("theirs", "x = 1"), ("ours", ANSWERS["q1"])):
@@ -209,7 +196,7 @@ def test_the_advice_for_a_merge_conflict_works(step, is_committed):
         write(step.repository / name, worked(q1=answer) if answer else released())
         git("add", "--all")
         git("commit", "--quiet", "--message", "work")
-    assert git("merge", "theirs")[0] == 1
+    assert git("merge", "theirs", check=False).returncode == 1
     if is_committed:
         git("add", "--all")
         git("commit", "--quiet", "--message", "merged")
@@ -218,16 +205,15 @@ def test_the_advice_for_a_merge_conflict_works(step, is_committed):
     commands = [command.split() for command in re.findall(r"`git ([^`]+)`", message)]
     ours, theirs, log, take, add, commit = commands
     if is_committed:
-        commits = [line.split()[0] for line in git(*log)[1].splitlines()]
-        before = [
-            commit for commit in commits[1:] if git(*(commit if c == "COMMIT" else c for c in take))[0] == 0
-        ]
-        assert len(before) == 3
+        commits = [line.split()[0] for line in git(*log).stdout.splitlines()]
+        taken = [[one if word == "COMMIT" else word for word in take] for one in commits[1:]]
+        assert sum(git(*command, check=False).returncode == 0 for command in taken) == 3
     else:
-        assert git(*theirs)[0] == git(*ours)[0] == 0
+        git(*theirs)
+        git(*ours)
         assert ANSWERS["q1"].splitlines()[0] in (step.repository / name).read_text(encoding="utf-8")
-    assert git(*add)[0] == 0
-    assert git(*commit, "--message", "taken")[0] == 0
+    git(*add)
+    git(*commit, "--message", "taken")
     json.loads((step.repository / name).read_text(encoding="utf-8"))
 
 

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 from leaks import EVERYDAY_NAMES, Secrets, _texts
 from packaging.version import Version
-from tiny_course import HALF, RIGHT, write_course, write_notebook
+from tiny_course import HALF, RIGHT, add_assignment, edit, write_course, write_notebook
 from workflow import read_workflow, run_steps
 
 import grader.integrations.release
@@ -40,19 +40,20 @@ WITH_BONUS_TASKS = sum(len(re.findall(r'tags=\["question ', text)) for text in T
 
 def built(root):
     """The tiny course, with its assignments built."""
-    course = Course.find(write_course(root))
-    build(course.assignments.values(), root / "assignments", course.all_points())
+    return rebuilt(Course.find(write_course(root)))
+
+
+def rebuilt(course):
+    """The course as its files are now, with its assignments built."""
+    course = Course.find(course.root)
+    build(course.assignments.values(), course.root / "assignments", course.all_points())
     return course
 
 
 def with_a_second(course):
     """The course with another assignment, 02_tiny, whose questions are those of 01_tiny."""
-    for folder, name in (("solutions", "01_tiny.py"), ("tests/hidden", "test_01_tiny.py")):
-        text = (course.root / folder / name).read_text().replace("# # 1. Tiny", "# # 2. Tiny")
-        (course.root / folder / name.replace("01_tiny", "02_tiny")).write_text(text)
-    course = Course.find(course.root)
-    build(course.assignments.values(), course.root / "assignments", course.all_points())
-    return course
+    add_assignment(course.root, 2)
+    return rebuilt(course)
 
 
 def bytes_of(folder):
@@ -149,12 +150,6 @@ def test_all_that_is_called_everyday_is(tmp_path):
     assert set(re.findall(r"\w+", "\n".join(texts))) >= EVERYDAY_NAMES
 
 
-def answer_of_the_first_question():
-    master = (ROOT / "solutions/01_leaves.py").read_text(encoding="utf-8")
-    answer = re.search(r"# BEGIN SOLUTION\n(.*?)# STUB", master, re.DOTALL)
-    return answer[1]
-
-
 def zipped(name, content):
     """A zip with one member."""
     made = io.BytesIO()
@@ -170,7 +165,7 @@ def leaks():
     (assertion,) = re.findall(r"^def test_\w+\(.*?(?=^@|\Z)", checks, re.DOTALL | re.MULTILINE)[:1]
     diagnosis = max(re.findall(r'"(The [^"{}]+)"', checks), key=len)
     known = (ROOT / "tests/answers/05_inplace_reinit.py").read_text(encoding="utf-8")[-600:]
-    answer = answer_of_the_first_question()
+    (answer,) = re.findall(r"# BEGIN SOLUTION\n(.*?)# STUB", TEXTS[0], re.DOTALL)[:1]
     comment = [f"#   {line}" for line in answer.splitlines(keepends=True)]
     output = {"output_type": "stream", "name": "stdout", "text": answer}
     deep = {**notebook["metadata"]["otter"], "kept": [{"deep": answer}]}
@@ -576,14 +571,11 @@ def test_what_somebody_changed_is_kept_and_told(tmp_path, one_wheel):
 def test_a_changed_course_updates_and_removes(tmp_path, one_wheel):
     """A new text replaces the old, a smaller choice removes what is no longer asked for, strangers stay."""
     course, out = built(tmp_path / "course"), tmp_path / "out"
-    master = course.root / "solutions/01_tiny.py"
     course = with_a_second(course)
     release(course, out)
     (out / "tests/02_tiny/mine.py").write_text("mine")
-    master.write_text(master.read_text().replace("Twice x.", "Twice the tensor x."))
-    course = Course.find(course.root)
-    build(course.assignments.values(), course.root / "assignments", course.all_points())
-    changes = release(course, out, ["01_tiny"]).changes
+    edit(course.root / "solutions/01_tiny.py", "Twice x.", "Twice the tensor x.")
+    changes = release(rebuilt(course), out, ["01_tiny"]).changes
     assert "01_tiny.ipynb" in changes.written
     assert set(changes.removed) == {
         "02_tiny.ipynb",
@@ -600,10 +592,8 @@ def test_a_release_that_was_stopped_goes_on(tmp_path, one_wheel, monkeypatch, is
     course, out = built(tmp_path / "course"), tmp_path / "out"
     if not is_first:
         release(course, out)
-        master = course.root / "solutions/01_tiny.py"
-        master.write_text(master.read_text().replace("Twice x.", "Twice the tensor x."))
-        course = Course.find(course.root)
-        build(course.assignments.values(), course.root / "assignments", course.all_points())
+        edit(course.root / "solutions/01_tiny.py", "Twice x.", "Twice the tensor x.")
+        course = rebuilt(course)
         shutil.copytree(out, tmp_path / "whole")
     expected = release(course, tmp_path / "whole").changes
     written = []

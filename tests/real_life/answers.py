@@ -5,30 +5,6 @@ from real_life.draft import case
 # --- right answers that look different
 
 
-@case()
-def bound_to_a_name(draft):
-    """A method, a static method, a lambda, a partial, another name: the name at the end counts."""
-    source = draft.answer("make_weight")["source"].replace("\n", "\n    ").replace("(n,", "(self, n,", 1)
-    draft.write("make_weight", f"class Solver:\n    {source}\nmake_weight = Solver().make_weight")
-    source = draft.answer("input_gradient")["source"].replace("\n", "\n    ")
-    draft.write(
-        "input_gradient",
-        f"class Solvers:\n    @staticmethod\n    {source}\ninput_gradient = Solvers.input_gradient",
-    )
-    draft.write(
-        "total_loss", "total_loss = lambda losses, weights: sum(w * loss for w, loss in zip(weights, losses))"
-    )
-    draft.write(
-        "weighted_backward",
-        "import functools\ndef backward(scale, losses, w):\n"
-        "    (scale * w.detach() * losses).sum().backward()\n"
-        "weighted_backward = functools.partial(backward, 1.0)",
-    )
-    draft.edit("def all_grads(", "def all_gradients(")
-    draft.edit("def all_gradients(", "def my_all_grads(")
-    draft.end("all_grads = my_all_grads")
-
-
 @case("05_inplace_reinit")
 def compiled(draft):
     """An answer below torch.compile: nothing can be compiled here, so it runs as it stands."""
@@ -86,56 +62,12 @@ def typed_without_the_import(draft):
 
 
 @case()
-def a_helper_in_another_cell(draft):
-    """The answer needs a helper and a global variable that later cells define: they are there when called."""
-    draft.write("total_loss", "def total_loss(losses, weights):\n    return START + weigh(losses, weights)")
-    draft.end(
-        "def weigh(losses, weights):\n    return (torch.stack(losses) * torch.tensor(weights)).sum()",
-        "START = 0.0",
-    )
-
-
-@case()
-def redefined_later(draft):
-    """A first try in one cell, a second that calls the first in another: the second is the answer."""
-    draft.write("make_weight", draft.stub("make_weight"))
-    draft.above(
-        "input_gradient",
-        "first_try = make_weight\ndef make_weight(n, m, scale):\n"
-        "    return first_try(n, m, scale).detach().requires_grad_()",
-    )
-
-
-@case()
-def the_stub_kept_above(draft):
-    """The stub is kept, the answer stands in a cell below it: the last definition counts."""
-    for function in ("make_weight", "weighted_backward"):
-        draft.above(function, draft.stub(function))
-
-
-@case()
-def a_notebook_of_prints(draft):
-    """An answer that prints a lot, and cells that do: nobody has to read it."""
-    draft.edit(
-        "    losses.backward(",
-        "    print(losses, w, flush=True)\n    print('.' * 200_000)\n    losses.backward(",
-    )
-    draft.end("print('x' * 3_000_000)", "import sys\nprint('y' * 3_000_000, file=sys.stderr)")
-
-
-@case()
 def names_of_builtins(draft):
     """Variables called sum, list, max, type and loss in other cells: the checks do not use them."""
     draft.end("list = [1]\nsum = 0\nmax = 3\ntype = 'a'\nlen = 5\nprint = None\nid = 1\nisinstance = 0")
 
 
 # --- answers that are lost, and why
-
-
-@case(points="0 6 5 5 5 5", unanswered={"q1": "untouched"}, says={"q1": "still the starter code"})
-def the_stub_run_again(draft):
-    """The answer is there, and the stub again below it: what a name is bound to last is the stub."""
-    draft.end(draft.stub("make_weight"))
 
 
 @case(points="5 6 5 5 0 5", says={"q5": "name 'weigh' is not defined"})
@@ -183,14 +115,6 @@ def a_debugger_left_inside(draft):
     draft.edit("    losses.backward(", "    import pdb; pdb.set_trace()\n    losses.backward(")
 
 
-@case(points="5 6 5 5 5 0", says={"q6": "still ran"})
-def an_endless_answer(draft):
-    """An answer that never ends: its question's time runs out, and the message says so."""
-    draft.edit(
-        "    losses.backward(", "    while w.requires_grad or True:\n        pass\n    losses.backward("
-    )
-
-
 @case(points="0 6 5 5 5 5", says={"q1": "make_weight() takes 2 positional arguments but 3 were given"})
 def another_signature(draft):
     """The student gave the function other arguments: the message is Python's."""
@@ -204,12 +128,6 @@ def another_signature(draft):
 def input_in_an_answer(draft):
     """An answer asks a question: nobody answers it."""
     draft.edit("    losses.backward(", "    input('Continue?')\n    losses.backward(")
-
-
-@case(points="0 6 5 5 5 5", unanswered={"q1": "missing"})
-def deleted(draft):
-    """The answer's cell is gone, and its check stayed: missing, and the rest counts."""
-    draft.cells.remove(draft.answer("make_weight"))
 
 
 @case(points="5 6 5 5 5 0", unanswered={"q6": "missing"}, cells=("SyntaxError",))

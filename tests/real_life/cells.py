@@ -6,35 +6,6 @@ from real_life.draft import case, code
 
 
 @case()
-def magics_everywhere(draft):
-    """Magics, commands and help are recognised and do nothing, wherever they stand."""
-    draft.top(
-        "%matplotlib inline\n%load_ext autoreload\n%autoreload 2\n"
-        "%config InlineBackend.figure_format = 'retina'",
-        "!pip install -q torch otter-grader\n%pip install tqdm\n%env CUDA_VISIBLE_DEVICES=0",
-        "%%bash\nnvidia-smi || true",
-        "files = !ls\nprint(len(files))\n?torch.Tensor.detach\ntorch.nn??",
-        "get_ipython().system('pip list')\nget_ipython().run_line_magic('matplotlib', 'inline')",
-        "%%html\n<style>.container { width: 100% }</style>",
-        "%%javascript\nalert(1)",
-    )
-
-
-@case()
-def answers_below_cell_magics(draft):
-    """Answers below %%time and %%capture, one inside the other, and with a title above: they count."""
-    for function, first in {
-        "make_weight": "%%time\n",
-        "input_gradient": "%%capture output\n",
-        "all_grads": "%%capture\n%%time\n",
-        "activation_grads": "%%prun -q\n",
-        "total_loss": "\n\n%%time\n# mine\n",
-        "weighted_backward": "#@title Answer\n%%time\n",
-    }.items():
-        draft.write(function, first + draft.answer(function)["source"])
-
-
-@case()
 def every_expression_is_shown(draft):
     """IPython's own settings and modules: they may be imported and set."""
     draft.top(
@@ -67,13 +38,6 @@ def progress_bars(draft):
     draft.edit(
         "in batches:\n        h = h.d", "in tqdm(batches, desc='minibatch', leave=False):\n        h = h.d"
     )
-
-
-@case("03_truncated_bptt")
-def automatic_progress_bars(draft):
-    """The same with tqdm.auto."""
-    draft.top("from tqdm.auto import tqdm\nfor _ in tqdm(range(3)):\n    pass")
-    draft.edit("in batches:\n        h = h.d", "in tqdm(batches):\n        h = h.d")
 
 
 @case("05_inplace_reinit")
@@ -109,24 +73,7 @@ def top_level_await(draft):
     )
 
 
-@case()
-def the_otter_is_asked(draft):
-    """The notebook checks itself and exports itself: the real otter is not needed."""
-    draft.end("grader.check_all()", "grader.export('01_leaves.ipynb', pdf=False, force_save=True)")
-
-
 # --- packages that are not there
-
-
-@case(
-    cells=(
-        "ModuleNotFoundError: No module named 'torchvision'",
-        "ModuleNotFoundError: No module named 'wandb'",
-    )
-)
-def packages_beside_the_answer(draft):
-    """Packages that are not installed here, in cells of their own: those cells fail, nothing else."""
-    draft.top("import torchvision", "import wandb\nwandb.init(project='leaves')")
 
 
 @case(
@@ -194,27 +141,6 @@ def devices_and_settings_of_another_machine(draft):
     draft.edit("def total_loss(", "import os\nfolder = os.environ['DATA_DIR']\n\ndef total_loss(")
 
 
-@case(cells=("RuntimeError: old tries below", "AssertionError"))
-def stopped_on_purpose(draft):
-    """The student raises an error so that old tries below it do not run: they do not."""
-    draft.answer("make_weight")["source"] += (
-        f"\n\nraise RuntimeError('old tries below')\n\n{draft.stub('make_weight')}"
-    )
-    draft.answer("total_loss")["source"] += (
-        "\n\nassert False\n\ndef total_loss(losses, weights):\n    return 0"
-    )
-
-
-@case()
-def an_import_that_is_guarded(draft):
-    """A package is tried, and something else taken where it is missing: as written."""
-    draft.edit(
-        "def make_weight(",
-        "try:\n    import wandb\nexcept ImportError:\n    wandb = None\nassert wandb is None\n\n"
-        "def make_weight(",
-    )
-
-
 @case(
     "05_inplace_reinit",
     cells=("ModuleNotFoundError: No module named 'solution'", "NameError: name 'solution'"),
@@ -231,31 +157,6 @@ def a_file_written_by_a_cell(draft):
 
 
 # --- debris
-
-
-@case("03_truncated_bptt", cells=("SyntaxError: Missing parentheses",) * 2)
-def python_2(draft):
-    """Statements of Python 2 in other cells: those cells fail, nothing else."""
-    draft.end("print 'loss', 1", "x = 1\nprint x")
-
-
-@case(cells=("EOFError", "EOFError"))
-def waiting_for_input(draft):
-    """input() waits for nobody: it fails at once, and an answer below it in its cell counts."""
-    draft.top("name = input('Your name: ')")
-    draft.edit("def make_weight(", "n = int(input('n = '))\nprint(n)\ndef make_weight(")
-
-
-@case(cells=("SystemExit",))
-def exit_at_the_end(draft):
-    """exit() at the end of an answer's cell ends the cell only."""
-    draft.answer("make_weight")["source"] += "\n\nexit()"
-
-
-@case(cells=("SystemExit", "SystemExit"))
-def leaving_early(draft):
-    """quit() and sys.exit() in the middle: what comes after them counts."""
-    draft.top("quit()", "import sys\nsys.exit(0)")
 
 
 @case(cells=("AssertionError", "NotImplementedError", "AssertionError: ouch"))
@@ -275,13 +176,6 @@ def a_main_block(draft):
     source = draft.answer("weighted_backward")["source"]
     lines = "\n".join(f"    {line}" for line in source.splitlines())
     draft.write("weighted_backward", f'if __name__ == "__main__":\n{lines}\n    print("done")')
-
-
-@case(points="0 6 5 5 5 5", unanswered={"q1": "missing"}, cells=("SyntaxError: invalid syntax",))
-def conflict_markers_in_a_cell(draft):
-    """Git's markers stand inside of one cell: its answer is lost, the others count."""
-    source = draft.answer("make_weight")["source"]
-    draft.write("make_weight", f"{'<' * 7} HEAD\n{source}\n{'=' * 7}\n{source}\n{'>' * 7} main")
 
 
 @case(
@@ -310,13 +204,6 @@ def tabs_and_trailing_spaces(draft):
     draft.end("if True:\n        x = 1\n\ty = 2")
 
 
-@case(points="0 6 5 5 5 0", unanswered={"q1": "missing", "q6": "missing"})
-def raw_and_markdown(draft):
-    """Answers that became a raw cell and markdown, by one wrong key: no code, so they are missing."""
-    draft.answer("make_weight")["cell_type"] = "raw"
-    draft.answer("weighted_backward")["cell_type"] = "markdown"
-
-
 @case("05_inplace_reinit")
 def debris(draft):
     """Empty cells, comments, help, a thousand lines of output, a picture of a graph in text."""
@@ -330,19 +217,6 @@ def debris(draft):
 # --- settings that stay
 
 
-@case()
-def settings_of_torch(draft):
-    """Default dtype, grad mode, anomaly, seeds, device, determinism, set by cells: no request meets them."""
-    draft.end(
-        "torch.set_default_dtype(torch.float64)\ntorch.manual_seed(0)",
-        "torch.set_grad_enabled(False)",
-        "torch.autograd.set_detect_anomaly(True)\ntorch.use_deterministic_algorithms(True)",
-        "torch.set_default_device('cpu')\ntorch.set_printoptions(precision=2, sci_mode=False)",
-        "torch.backends.cudnn.benchmark = True\ntorch.backends.cudnn.deterministic = True",
-        "torch.set_float32_matmul_precision('high')",
-    )
-
-
 @case("03_truncated_bptt")
 def threads_of_torch(draft):
     """More threads than the grader has: they change nothing."""
@@ -350,12 +224,6 @@ def threads_of_torch(draft):
         "import torch\ntorch.set_num_threads(8)",
         "torch.randn(700, 700) @ torch.randn(700, 700)\ntorch.randn(2_000_000).exp().sum()",
     )
-
-
-@case("03_truncated_bptt", cells=("UserWarning: own",))
-def warnings_as_errors(draft):
-    """Warnings became errors: in the cell that caused one, not in the requests."""
-    draft.end("import warnings\nwarnings.filterwarnings('error')", "warnings.warn('own')")
 
 
 @case()
@@ -376,16 +244,6 @@ def devices(draft):
     draft.edit(
         "h = h.detach()\n        for x in xs:\n            h = cell(x, h)",
         "h = h.detach()\n        for x in xs.to(device):\n            h = cell(x, h).to(device)",
-    )
-
-
-@case(cells=("CellTimeout",))
-def training_for_ten_seconds(draft):
-    """A cell trains for longer than a cell may: it is stopped, and the answers around it count."""
-    draft.above(
-        "total_loss",
-        "import time\nmodel, losses = nn.Linear(2, 1), []\nend = time.time() + 10\nwhile time.time() < end:\n"
-        "    model(torch.randn(8, 2)).mean().backward()",
     )
 
 

@@ -1,28 +1,14 @@
 """Outside: what is handed in as a file: names, folders, formats, encodings, and what is no notebook."""
 
-import io
 import json
 import unicodedata
-import zipfile
 
 import nbformat
-from real_life.draft import Draft, case, code
+from real_life.draft import case, code
 
 NOTHING = "0 0 0 0 0 0"
 
 # --- names and folders
-
-
-@case(file="Kopie von 01_leaves.ipynb")
-def a_copy_of_google_drive(draft):
-    """Google Drive put "Kopie von" before the name and took the metadata: it counts."""
-    draft.forget_its_name()
-
-
-@case(file="01_leaves (3).ipynb")
-def downloaded_for_the_third_time(draft):
-    """The browser counted downloads: it counts."""
-    draft.forget_its_name()
 
 
 @case(file="final_FINAL.ipynb")
@@ -43,12 +29,6 @@ def one_function_in_a_new_notebook(draft):
     answer = draft.answer("make_weight")
     draft.forget_its_name()
     draft.cells[:] = [code("import torch"), answer]
-
-
-@case(file="01_LEAVES.IPYNB")
-def a_name_in_capitals(draft):
-    """A name in capitals, its suffix too: it counts."""
-    draft.forget_its_name()
 
 
 @case(file="01_leaves.ipynb.txt")
@@ -80,14 +60,6 @@ def a_composed_name(draft):
 @case("03_truncated_bptt", student=unicodedata.normalize("NFD", "Zoë"))
 def a_decomposed_name(draft):
     """The other one: its result has a name of its own."""
-
-
-@case()
-def checkpoints_beside_it(draft):
-    """Jupyter's checkpoint lies beside the notebook and does not count."""
-    old = Draft("01_leaves")
-    old.cells[:] = []
-    return {"01_leaves.ipynb": draft, ".ipynb_checkpoints/01_leaves-checkpoint.ipynb": old}
 
 
 @case()
@@ -215,39 +187,9 @@ def converted_by_jupytext(draft):
 
 
 @case()
-def with_a_byte_order_mark(draft):
-    """An editor of Windows put a byte order mark before the JSON."""
-    return draft.text().encode("utf-8-sig")
-
-
-@case()
 def in_utf_16(draft):
     """PowerShell's `>` wrote the notebook in UTF-16."""
     return draft.text(indent=1).encode("utf-16")
-
-
-@case("03_truncated_bptt")
-def line_ends_of_windows(draft):
-    """Line ends of Windows, in the file and in every source."""
-    for cell in draft.cells:
-        cell["source"] = cell["source"].replace("\n", "\r\n")
-    return draft.text(indent=1).replace("\n", "\r\n")
-
-
-@case("05_inplace_reinit")
-def line_ends_of_old_macs(draft):
-    """Line ends of old Macs in every source."""
-    for cell in draft.cells:
-        cell["source"] = cell["source"].replace("\n", "\r").splitlines(keepends=True)
-
-
-@case()
-def in_latin_1(draft):
-    """An old editor saved comments in another encoding: the letters are lost, the answers are not."""
-    draft.edit("    losses.backward(", "    # für später\n    losses.backward(")
-    text = draft.text(indent=1).encode("latin-1", "replace")
-    assert b"f\xfcr" in text
-    return text
 
 
 # --- what is no notebook
@@ -264,36 +206,3 @@ def conflict_markers(draft):
 def cut_off(draft):
     """The upload broke off in the middle: the sentence says so."""
     return draft.text()[: len(draft.text()) // 2]
-
-
-@case(points=NOTHING, error="01_leaves.ipynb is empty.")
-def an_empty_file(draft):
-    """Saved while the disk was full: the sentence says that it is empty."""
-    return b""
-
-
-@case(points=NOTHING, error="is a ZIP archive, not a notebook")
-def a_zip(draft):
-    """An archive with the suffix of a notebook: the sentence says what it is."""
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as zipped:
-        zipped.writestr("01_leaves.ipynb", draft.text())
-    return archive.getvalue()
-
-
-@case(points=NOTHING, error="is a web page, not a notebook")
-def a_web_page(draft):
-    """The page around the notebook was saved, as GitHub shows it: the sentence says what it is."""
-    return "\n\n<!DOCTYPE html>\n<html lang='en'><head><title>01_leaves.ipynb at main</title>"
-
-
-@case(points=NOTHING, error="its text is not JSON (line 1)")
-def a_script(draft):
-    """The answers exported as Python, and renamed: the sentence says that it is no notebook."""
-    return "# %%\n" + "\n\n# %%\n".join(cell["source"] for cell in draft.code)
-
-
-@case(points=NOTHING, error="it is JSON, but has no list of cells")
-def settings(draft):
-    """Another JSON file under the notebook's name."""
-    return {"01_leaves.ipynb": '{"python.defaultInterpreterPath": ".venv"}'}

@@ -166,10 +166,8 @@ def test_the_scores_stand_on_top():
 def test_a_question_tells_its_checks_in_their_order():
     """Title, outcome, points, diagnosis and hint of one check stand together."""
     checks = [check(title="First", message="Seen one."), check(title="Second", message="Seen two.")]
-    for text in (
-        Page(both(result(question(checks=checks)))[0]).text,
-        both(result(question(checks=checks)))[1],
-    ):
+    page, markdown = both(result(question(checks=checks)))
+    for text in Page(page).text, markdown:
         places = [text.index(part) for part in ("First", "Seen one.", "Print is", "Second", "Seen two.")]
         assert places == sorted(places)
 
@@ -335,17 +333,12 @@ def test_a_page_runs_no_script_and_loads_nothing():
     assert not Page(page).all("link")
 
 
-def hostile_result():
+def hostile_pages():
     checks = [check(title=HOSTILE, message=HOSTILE, hint=HOSTILE)]
     questions = question("q1", title=HOSTILE, checks=checks), question("q2", status="missing", checks=checks)
-    return result(
-        *questions, student=HOSTILE, notebook=HOSTILE, superseded=[HOSTILE], cells=[failed_cell(1, HOSTILE)]
-    )
-
-
-def hostile_pages():
+    names = {"student": HOSTILE, "notebook": HOSTILE, "superseded": [HOSTILE]}
     pictures = {"q1": [Picture(HOSTILE, HOSTILE, SVG, "flowchart TB", drawn("theirs"))]}
-    return both(hostile_result(), pictures)
+    return both(result(*questions, **names, cells=[failed_cell(1, HOSTILE)]), pictures)
 
 
 def test_names_and_messages_are_no_markup_in_a_page():

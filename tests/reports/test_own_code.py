@@ -152,8 +152,7 @@ SHOWN = "**Your code** code cell 4; code cell 2, line 3 is marked"
 @pytest.fixture
 def page_of_ben(klass):
     """A class whose only student's helper stops; the page, as it is when it is called."""
-    klass.hand_in("ben", HELPED)
-    klass.grade()
+    klass.grade(ben=HELPED)
     return lambda: (klass.out / "feedback" / "ben" / "01_tiny.md").read_text(encoding="utf-8")
 
 

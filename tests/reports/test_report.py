@@ -300,13 +300,17 @@ def questions_of(*scores):
     return [question(number, score, [check("it", 4.0)]) for number, score in enumerate(scores, start=1)]
 
 
-def figures_of(*students):
-    """The figures of each question, where students have these scores."""
-    results = [
+def scored(*students):
+    """The results of students who have these scores."""
+    return [
         result_from_json(made(f"s{n}", questions=questions_of(*scores)), "01_tiny")
         for n, scores in enumerate(students)
     ]
-    return [question.figures for question in summarise(results)[0].questions]
+
+
+def figures_of(*students):
+    """The figures of each question, where students have these scores."""
+    return [question.figures for question in summarise(scored(*students))[0].questions]
 
 
 def test_a_question_has_a_mean_a_spread_and_a_discrimination():
@@ -329,14 +333,7 @@ def test_what_stands_out_of_a_question_is_said():
         (),
         ("fewer than 1 in 5 earned points",),
     ]
-    assert "strong students fail this more often" in report_of(
-        [
-            result_from_json(made(f"s{n}", questions=questions_of(*scores)), "01_tiny")
-            for n, scores in enumerate(students)
-        ],
-        [],
-        "landlock",
-    )
+    assert "strong students fail this more often" in report_of(scored(*students), [], "landlock")
 
 
 def test_of_few_submissions_nothing_is_said():
@@ -349,45 +346,36 @@ def test_of_few_submissions_nothing_is_said():
     assert tiny.questions[0].figures is None
 
 
+#: The scores of students of whom the best fail the second question.
+TRIED = [(4, 0, 4), (4, 1, 3), (3, 2, 3), (2, 2, 2), (1, 3, 1), (0, 4, 1)]
+
+
 def test_untouched_notebooks_do_not_hide_a_badly_made_question():
     """A question that the best fail has a negative discrimination, whoever submitted starter code."""
-    tried = [(4, 0, 4), (4, 1, 3), (3, 2, 3), (2, 2, 2), (1, 3, 1), (0, 4, 1)]
-    alone = figures_of(*tried)[1].discrimination
-    results = [
-        result_from_json(made(f"s{n}", questions=questions_of(*scores)), "01_tiny")
-        for n, scores in enumerate([*tried, *[(0, 0, 0)] * 3])
-    ]
+    alone = figures_of(*TRIED)[1].discrimination
     untouched = [
         replace(one, questions=tuple(replace(q, status="untouched") for q in one.questions))
-        for one in results[-3:]
+        for one in scored(*[(0, 0, 0)] * 3)
     ]
-    (tiny,) = summarise([*results[:-3], *untouched])
+    results = [*scored(*TRIED), *untouched]
+    (tiny,) = summarise(results)
     assert tiny.questions[1].figures.discrimination == alone
     assert alone == pytest.approx(correlation([0, 1, 2, 2, 3, 4], [8, 7, 6, 4, 2, 1]))
     assert "strong students fail this more often" in tiny.questions[1].figures.remarks
     assert len(tiny.scores) == 9
-    page = report_of([*results[:-3], *untouched], [], "landlock")
+    page = report_of(results, [], "landlock")
     assert page.count('<span class="mark starter-code">starter code</span>') == 3
 
 
 def test_unanswered_questions_do_not_hide_a_badly_made_question():
     """Weak students who leave a question as it was count in its mean, and not in its discrimination."""
-    tried = [(4, 0, 4), (4, 1, 3), (3, 2, 3), (2, 2, 2), (1, 3, 1), (0, 4, 1)]
-    alone = figures_of(*tried)[1]
+    weak = scored(*[(1, 0, 0)] * 3)
     weak = [
-        replace(
-            one, questions=(one.questions[0], replace(one.questions[1], status="missing"), one.questions[2])
-        )
-        for one in (
-            result_from_json(made(f"w{n}", questions=questions_of(1, 0, 0)), "01_tiny") for n in range(3)
-        )
+        replace(one, questions=(first, replace(second, status="missing"), third))
+        for one, (first, second, third) in ((one, one.questions) for one in weak)
     ]
-    others = [
-        result_from_json(made(f"s{n}", questions=questions_of(*scores)), "01_tiny")
-        for n, scores in enumerate(tried)
-    ]
-    (tiny,) = summarise([*others, *weak])
-    assert tiny.questions[1].figures.discrimination == alone.discrimination
+    (tiny,) = summarise([*scored(*TRIED), *weak])
+    assert tiny.questions[1].figures.discrimination == figures_of(*TRIED)[1].discrimination
     assert tiny.questions[1].figures.mean == pytest.approx(12 / 9)
     assert "strong students fail this more often" in tiny.questions[1].figures.remarks
 

@@ -5,6 +5,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
+from tiny_class import read_csv
 from tiny_course import HALF, RIGHT
 
 from grader.errors import BrokenRunError
@@ -120,8 +121,7 @@ def test_a_class_is_told_who_changed(klass):
     assert "changed" not in klass.grade()
     assert not (klass.out / "changes.csv").exists()
     klass.hand_in("=ben", RIGHT)
-    klass.hand_in("new", RIGHT)
-    out = klass.grade()
+    out = klass.grade(new=RIGHT)
     assert "1 result changed:" in out
     assert next(line for line in out.splitlines() if "another notebook" in line).split()[:6] == [
         *("=ben", "01_tiny", "1.5", "of", "6", "6"),
@@ -141,16 +141,13 @@ def test_a_class_is_told_who_changed(klass):
 
 def history(klass):
     """Student, score before and after, and reason of each line."""
-    with (klass.out / "changes.csv").open(encoding="utf-8", newline="") as file:
-        columns = ("student", "score_before", "score", "why", "checks")
-        return [tuple(line[column] for column in columns) for line in csv.DictReader(file)]
+    columns = ("student", "score_before", "score", "why", "checks")
+    return [tuple(line[column] for column in columns) for line in read_csv(klass.out / "changes.csv")]
 
 
 def test_a_run_that_is_stopped_has_logged_what_it_replaced(klass, monkeypatch):
     """A change is logged, with its checks, before its result is replaced; the next run adds nothing."""
-    klass.hand_in("ada", RIGHT)
-    klass.hand_in("ben", RIGHT)
-    klass.grade()
+    klass.grade(ada=RIGHT, ben=RIGHT)
     klass.hand_in("ada", HALF)
     with monkeypatch.context() as patch:
         patch.setattr("grader.grading.class_output.write_gradebook", lambda *_: 1 / 0)
@@ -199,9 +196,7 @@ BOTH = ["ada/01_tiny.html", "ada/01_tiny.md", "ben/01_tiny.html", "ben/01_tiny.m
 @pytest.mark.parametrize("options", [(), ("--student", "ada")])
 def test_feedback_of_a_withdrawn_notebook_goes_and_comes_back_with_it(klass, options):
     """Whatever is selected; the result stays, and a page comes back without running the notebook again."""
-    klass.hand_in("ada", RIGHT)
-    klass.hand_in("ben", HALF)
-    klass.grade()
+    klass.grade(ada=RIGHT, ben=HALF)
     assert pages(klass) == BOTH
     (klass.out / "feedback" / "ben" / "notes.md").write_text("mine")
     before = klass.files("feedback/ben", "submissions/ben")
@@ -230,33 +225,25 @@ def test_no_empty_folder_stays_of_feedback(klass):
 
 def test_a_selection_takes_no_feedback_away(klass):
     """Who is not selected is still handed in."""
-    klass.hand_in("ada", RIGHT)
-    klass.hand_in("ben", HALF)
-    klass.grade()
+    klass.grade(ada=RIGHT, ben=HALF)
     klass.grade("--student", "ada", "--force")
     assert pages(klass) == BOTH
 
 
 def test_feedback_of_another_class_stays(klass):
     """Where two classes are graded into the same results, neither takes the other's pages, however often."""
-    klass.hand_in("ada", RIGHT)
-    klass.hand_in("ben", HALF)
-    klass.grade()
+    klass.grade(ada=RIGHT, ben=HALF)
     klass.submissions = klass.submissions.with_name("others")
-    klass.hand_in("cem", RIGHT)
-    klass.grade()
+    klass.grade(cem=RIGHT)
     klass.grade()
     assert pages(klass) == [*BOTH, "cem/01_tiny.html", "cem/01_tiny.md"]
 
 
 def test_who_is_gone_is_named_but_not_for_another_class(klass):
     """A folder that was lost or renamed loses a result, and that is told; others are another class."""
-    klass.hand_in("ada", RIGHT)
-    klass.hand_in("ben", RIGHT)
-    klass.grade()
+    klass.grade(ada=RIGHT, ben=RIGHT)
     shutil.rmtree(klass.submissions / "ben")
     (told,) = [line for line in klass.grade().splitlines() if "no longer submitted" in line]
     assert told.split()[0] == "ben"
     klass.submissions = klass.submissions.with_name("others")
-    klass.hand_in("cem", RIGHT)
-    assert "no longer submitted" not in klass.grade()
+    assert "no longer submitted" not in klass.grade(cem=RIGHT)

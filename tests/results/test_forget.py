@@ -11,12 +11,8 @@ def forget(klass, name):
 
 def test_nothing_about_a_forgotten_student_stays(klass):
     """Each file that is removed is listed; what the others have stays, and the next run completes it."""
-    klass.hand_in("ada", RIGHT)
-    klass.hand_in("kim", RIGHT)
-    klass.grade()
-    klass.hand_in("ada", HALF)
-    klass.hand_in("kim", HALF)
-    klass.grade()
+    klass.grade(ada=RIGHT, kim=RIGHT)
+    klass.grade(ada=HALF, kim=HALF)
     book = klass.out / "gradebook.csv"
     book.write_text(book.read_text(encoding="utf-8").replace(",", ";"), encoding="utf-8")
     klass.grade()
@@ -50,8 +46,7 @@ def test_a_forgotten_student_without_a_submission_leaves_no_trace(klass):
 
 def test_nobody_is_forgotten_by_mistake(klass):
     """An unknown name is an error that names the nearest, and removes nothing."""
-    klass.hand_in("kim", RIGHT)
-    klass.grade()
+    klass.grade(kim=RIGHT)
     before = klass.files()
     for name in ("kin", "..", ""):
         ended = forget(klass, name)
@@ -66,8 +61,7 @@ def test_a_student_is_found_by_the_roster(klass):
     (klass.submissions).mkdir()
     roster = "student,name\nkl22,Kim Lee\n"
     (klass.submissions / "roster.csv").write_text(roster, encoding="utf-8")
-    klass.hand_in("kl22", RIGHT)
-    klass.grade()
+    klass.grade(kl22=RIGHT)
     assert forget(klass, "Kim Lee").exit_code == 0
     assert not (klass.out / "submissions" / "kl22").exists()
 

@@ -1,40 +1,22 @@
 """A run that is killed at any write loses nothing: the next one gives what an undisturbed run gives."""
 
-import csv
 import json
 import shutil
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from resuming import differences, results
+from tiny_class import read_csv
 from tiny_course import HALF, RIGHT
 
 STUDENTS = ("ada", "ben", "cem")
-#: Grades like the command, but is killed once it has completed a number of files in a folder.
-MORTAL = """\
-import os, signal, sys
-from pathlib import Path
-left, out, replace = int(sys.argv.pop(1)), Path(sys.argv.pop(1)), Path.replace
-def replace_or_die(path, target):
-    global left
-    left -= out in Path(target).parents
-    if left < 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return replace(path, target)
-Path.replace = replace_or_die
-from grader.cli import main
-main(prog_name="grader")
-"""
 
 
 class KilledError(BaseException):
-    """Stands for SIGKILL in this process: nothing handles it."""
+    """Stands for SIGKILL, which `test_resume.py` sends: nothing handles it."""
 
 
-def die_in_this_process(klass, files):
+def die(klass, files):
     """Begin a run that ends before its file of that number is complete; whether it came so far."""
     left, replace = files, Path.replace
 
@@ -54,16 +36,6 @@ def die_in_this_process(klass, files):
     return False
 
 
-def die_by_sigkill(klass, files):
-    """The same in a process of its own, which is really killed."""
-    arguments = ["grade", klass.submissions, "--out", klass.out]
-    command = [sys.executable, "-c", MORTAL, files, klass.out, *arguments]
-    ended = subprocess.run(
-        [*map(str, command)], cwd=klass.course, capture_output=True, check=False, timeout=120
-    )
-    return ended.returncode == -signal.SIGKILL
-
-
 def begin_again(out, seed):
     """Let the next run go on with a run that was forced, and stopped at once."""
     record = json.loads((out / "run.json").read_text(encoding="utf-8"))
@@ -73,12 +45,10 @@ def begin_again(out, seed):
 
 def logged(out):
     """The lines of the history, without their times."""
-    with (out / "changes.csv").open(encoding="utf-8", newline="") as file:
-        return [tuple(line.values())[1:] for line in csv.DictReader(file)]
+    return [tuple(line.values())[1:] for line in read_csv(out / "changes.csv")]
 
 
-@pytest.mark.parametrize("die", [die_in_this_process, pytest.param(die_by_sigkill, marks=pytest.mark.long)])
-def test_eight_kills_and_an_edited_gradebook(klass, die):
+def test_eight_kills_and_an_edited_gradebook(klass):
     """Killed eight times while all is graded again: results, evidence and pages belong together at the end.
 
     An edited gradebook is kept once, whichever run came so far to see it.
@@ -120,9 +90,9 @@ def test_killed_at_its_end_no_gradebook_passes_for_edited(klass, files):
         klass.hand_in(student, RIGHT)
     klass.grade()
     klass.hand_in("ben", HALF)
-    die_in_this_process(klass, files)
+    die(klass, files)
     klass.hand_in("ben", RIGHT)
-    die_in_this_process(klass, files)
+    die(klass, files)
     klass.hand_in("cem", HALF)
     assert klass.run("grade", klass.submissions, "--out", klass.out).exit_code == 0
     assert not [*klass.out.glob("gradebook.edited*.csv")]
@@ -132,12 +102,11 @@ def test_killed_at_its_end_no_gradebook_passes_for_edited(klass, files):
 @pytest.mark.parametrize("files", [2, 3, 4, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 5))])
 def test_other_evidence_is_never_beside_an_older_result(klass, files):
     """A run that is killed while it grades again leaves no result that the next one takes for current."""
-    klass.hand_in("ada", RIGHT)
-    klass.grade()
+    klass.grade(ada=RIGHT)
     path = klass.out / "submissions" / "ada" / "01_tiny.json"
     older = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps(older | {"score": 1.0}), encoding="utf-8")
     begin_again(klass.out, seed=7)
-    assert die_in_this_process(klass, files)
+    assert die(klass, files)
     klass.grade()
     assert (klass.result("ada")["score"], klass.seed("ada"), klass.scores()) == (6, 7, {"ada": "6"})

@@ -214,20 +214,17 @@ def graded(student, *scores, messages=(), sha256=None, stem="01_tiny", nodes=30)
 
 
 def found(results, **codes):
-    """Groups, where students' answers have these digests, a letter for each question."""
-    return same_work(
-        (with_letters(result, codes.get(result.student, "")) for result in results), lambda _: ()
-    )
+    """Groups, where students' answers have these digests, a letter for each question, or a blank."""
+
+    def with_letters(result):
+        pairs = itertools.zip_longest(result.questions, codes.get(result.student, ""), fillvalue="")
+        return replace(result, questions=tuple(replace(q, digest=code.strip()) for q, code in pairs))
+
+    return same_work(map(with_letters, results), lambda _: ())
 
 
 def who(results, **codes):
     return [work.students for work in found(results, **codes)]
-
-
-def with_letters(result, letters):
-    """The result with a letter as the digest of each question; a blank stands for none."""
-    pairs = itertools.zip_longest(result.questions, letters, fillvalue="")
-    return replace(result, questions=tuple(replace(q, digest=code.strip()) for q, code in pairs))
 
 
 def test_a_rare_wrong_answer_is_enough():

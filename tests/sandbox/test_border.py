@@ -4,50 +4,20 @@ import ast
 import json
 import os
 import pathlib
-import shutil
 import signal
-import socket
 import stat
-import tempfile
 
 import pytest
 from observing import SECRET, look, request
 
 from grader.course.course import Course, observe_reference
 from grader.sandbox.plan import TimeLimits
-from grader.sandbox.worker import syscalls
-from grader.sandbox.zygote import Zygote
 
 PATIENT = TimeLimits(cell=30, question=90, notebook=300)
 PATIENTLY = request("f", "student.f()", seconds=80)  # takes its time, in a worker of its own
 COURSE = Course.find(pathlib.Path(__file__).parent)
 STEM = "01_leaves"
 OTHER, NEIGHBOUR = "what-the-other-student-" + "has-thought-of", "what-the-neighbour-is-" + "thinking-of-now"
-
-
-@pytest.fixture(scope="module")
-def outside():
-    """What lies around a grader, open to every user: results, a notebook of another student, a server."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="outside-of-the-sandbox-"))
-    (folder / "results").mkdir()
-    (folder / "results" / "ada.json").write_text('{"score": 30}')
-    (folder / "ada.ipynb").write_text('{"cells": []}')
-    for path in (folder, *folder.rglob("*")):
-        path.chmod(0o777)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        yield {
-            "folder": str(folder),
-            "results": str(folder / "results"),
-            "result": str(folder / "results" / "ada.json"),
-            "other": str(folder / "ada.ipynb"),
-            "stem": COURSE.check_file(STEM).stem,
-            "checks": str(COURSE.check_file(STEM)),
-            "master": str(COURSE.assignments[STEM].path),
-            "port": server.getsockname()[1],
-            "grader": os.getpid(),
-            "openat": syscalls.numbers(syscalls.machine())["openat"],
-        }
-    shutil.rmtree(folder)
 
 
 # What can be looked for in the process itself
@@ -115,14 +85,14 @@ def secrets_of_the_course():
     return sorted(told, key=len, reverse=True)[:12]  # a few decide as well as all
 
 
-def test_no_secret_is_anywhere_in_the_memory_of_a_worker(zygote, outside):
+def test_no_secret_is_anywhere_in_the_memory_of_a_worker(zygote, tmp_path):
     """In all memory that can be found there is nothing of the course, the outside and other notebooks."""
     reference = observe_reference(zygote, COURSE, STEM, seed=7, expected=False)
     look(zygote, f"def f():\n    return {OTHER!r}", f="student.f()")
     expected = [
         str(table["value"])[1:40] for answer in reference.answers.values() for table in _tensors(answer)
     ]
-    secrets = [SECRET, outside["results"], OTHER, NEIGHBOUR, *expected[:4], *secrets_of_the_course()]
+    secrets = [SECRET, str(tmp_path), OTHER, NEIGHBOUR, *expected[:4], *secrets_of_the_course()]
     halves = [("my-own-", "cell-says-this"), *((text[:12], text[12:]) for text in secrets)]
     cells = [
         SEARCH,
@@ -202,7 +172,7 @@ def f():
 """
 
 
-def test_no_descriptor_leads_outside(zygote, outside):
+def test_no_descriptor_leads_outside(zygote):
     """Open are /dev/null and the pipes of output, requests, answers and notices; none can be turned round."""
     opened, kinds, reopened, wrong_way, links = look(zygote, DESCRIPTORS, f="student.f()")["f"]
     assert opened == [0, 1, 2, 10, 11, 12]
@@ -229,98 +199,6 @@ def f():
 """
     assert look(zygote, leave, f="student.f()")["f"] == 1
     assert look(zygote, find, f="student.f()")["f"] == [False] * 6
-
-
-# What can be tried. Every attack gives what it got; in a sandbox none succeeds, without one all do.
-
-ATTACKS = {
-    "open the checks": "open(T['checks']).read()",
-    "open the master": "pathlib.Path(T['master']).read_bytes()",
-    "open another's notebook": "io.FileIO(T['other']).read()",
-    "open a result": "os.read(os.open(T['result'], os.O_RDONLY), 9)",
-    "open by a folder": "os.read(os.open('ada.json', 0, dir_fd=os.open(T['results'], os.O_PATH)), 9)",
-    "open by a link": "open('/proc/self/root' + T['result']).read()",
-    "open past Python": "os.read(libc.syscall(T['openat'], -100, T['result'].encode(), 0), 9)",
-    "open in C": "libc.fopen(T['result'].encode(), b'r')",
-    "open by numpy": "numpy.fromfile(T['result'], 'u1').tobytes()",
-    "open by torch": "torch.from_file(T['result'], size=4, dtype=torch.uint8).tolist()",
-    "open by linecache": "linecache.getlines(T['checks'])",
-    "import the checks": "machinery.PathFinder.find_spec(T['stem'], [os.path.dirname(T['checks'])])",
-    "list the results": "os.listdir(T['results'])",
-    "search the results": "glob.glob(T['folder'] + '/*/*.json')",
-    "list the project": "[entry.name for entry in os.scandir(os.path.dirname(T['checks']))]",
-    "list /tmp": "os.listdir('/tmp')",
-    "list /proc": "os.listdir('/proc')",
-    "read the users": "open('/etc/passwd').read()",
-    "read the environment": "open(f'/proc/{os.getppid()}/environ', 'rb').read()",
-    "read the grader's environment": "open(f'/proc/{T[\"grader\"]}/environ', 'rb').read()",
-    "read the grader's command": "open(f'/proc/{T[\"grader\"]}/cmdline', 'rb').read()",
-    "read the memory's map": "open('/proc/self/maps').readline()",
-    "see the grader's folder": "os.readlink(f'/proc/{T[\"grader\"]}/cwd')",
-    "see the parent's folder": "os.readlink(f'/proc/{os.getppid()}/cwd')",
-    "list the grader's descriptors": "os.listdir(f'/proc/{T[\"grader\"]}/fd')",
-    "write a result": "open(T['results'] + '/forged.json', 'w').name",
-    "write to /tmp": "tempfile.TemporaryFile().fileno() + 1",
-    "overwrite a result": "open(T['result'], 'r+').name",
-    "make a folder": "os.mkdir(T['results'] + '/folder') or 'made'",
-    "make a link": "os.symlink('/etc', T['results'] + '/link') or 'made'",
-    "make a pipe": "os.mkfifo(T['results'] + '/pipe') or 'made'",
-    "change a mode": "os.chmod(T['other'], 0o755) or 'changed'",
-    "change a time": "os.utime(T['other']) or 'changed'",
-    "rename a result": "os.rename(T['other'], T['other']) or 'renamed'",
-    "make a file in memory": "os.memfd_create('file')",
-    "connect": "socket.create_connection(('127.0.0.1', T['port'])).fileno()",
-    "send a packet": "socket.socket(type=socket.SOCK_DGRAM).fileno()",
-    "look up a host": "socket.getaddrinfo('localhost', 80)",
-    "listen": "socket.create_server(('127.0.0.1', 0)).fileno()",
-    "fork": "os.fork() or os._exit(0)",
-    "start a program": "subprocess.run(['/bin/echo', 'started'], capture_output=True).stdout",
-    "run a shell": "os.popen('echo started').read()",
-    "run a shell in C": "libc.system(b'exit 3')  // 256 == 3",
-    "spawn": "os.posix_spawn('/bin/true', ['true'], {})",
-    "start a process": "multiprocessing.get_context('fork').Process(target=int).start() or 'started'",
-    "signal the grader": "os.kill(T['grader'], 0) or 'signalled'",
-    "signal the parent": "os.kill(os.getppid(), 0) or 'signalled'",
-    "signal the group": "os.killpg(os.getpgid(os.getppid()), 0) or 'signalled'",
-    "hold on to the parent": "os.pidfd_open(os.getppid())",
-}
-ATTACKER = """
-import ctypes, glob, io, linecache, multiprocessing, os, pathlib, socket, subprocess, tempfile
-import numpy, torch
-from importlib import machinery
-
-libc = ctypes.CDLL(None)
-libc.fopen.restype = ctypes.c_void_p
-
-def had(attack):
-    try:
-        return repr(eval(attack) or None)[:60]
-    except BaseException:
-        return None
-
-def f():
-    return {name: had(attack) for name, attack in ATTACKS.items()}
-"""
-
-
-def gains(zygote, outside):
-    """What each attack got, None for nothing."""
-    cells = [ATTACKER, f"T = {outside!r}\nATTACKS = {ATTACKS!r}"]
-    seen = look(zygote, cells, f=PATIENTLY, limits=PATIENT)
-    assert seen.raised == {}
-    return {name: got for name, got in seen["f"].items() if got not in (None, "None")}
-
-
-def test_every_attack_comes_back_with_nothing(zygote, outside):
-    """Files, listings, other processes, network, new processes and writing are all refused."""
-    assert gains(zygote, outside) == {}
-
-
-def test_without_a_sandbox_the_same_attacks_succeed(outside):
-    """No attack fails for a reason of its own."""
-    with Zygote(sandbox=False) as unprotected:
-        assert unprotected.sandbox.name == "none"
-        assert ATTACKS.keys() - gains(unprotected, outside) == set()
 
 
 @pytest.mark.parametrize("code", ["os.execv('/bin/true', ['true'])", "C.execve(b'/bin/true', None, None)"])

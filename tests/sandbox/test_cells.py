@@ -3,10 +3,8 @@
 import pytest
 from observing import COMPILED, QUICK, look
 
-from grader.notebooks.reader import Cell
 from grader.sandbox.evidence import FailedCell
-from grader.sandbox.observer import observe
-from grader.sandbox.plan import ObservationPlan, TimeLimits
+from grader.sandbox.plan import TimeLimits
 
 PATIENT = TimeLimits(cell=30, question=10, notebook=60)
 
@@ -16,6 +14,11 @@ def answer_of(zygote, *cells, limits=QUICK):
     seen = look(zygote, cells, f="student.f()", limits=limits)
     assert seen.raised == {}
     return seen["f"]
+
+
+def failed(zygote, *cells):
+    """The failed cells, as they are reported."""
+    return [FailedCell.of(cell) for cell in look(zygote, cells).evidence.cells]
 
 
 # Jupyter's syntax
@@ -50,10 +53,29 @@ def answer_of(zygote, *cells, limits=QUICK):
         "import warnings\nwarnings.warn('harmless')",
         "import torch\n(torch.ones(1, requires_grad=True) * 2).grad",
         "w = '\\d'  # an escape that the compiler warns about",
+        # What talks to Jupyter and to graders, installed here or not
+        "import otter\ngrader = otter.Notebook('01_leaves.ipynb')\ngrader.check('q1')\ngrader.export()",
+        "from IPython import get_ipython\nget_ipython().run_line_magic('matplotlib', 'inline')",
+        "from IPython.display import display, HTML, clear_output\ndisplay(HTML('<b>')); clear_output()",
+        "import IPython.display as ipd\nipd.display(ipd.Image('plot.png'))",
+        "from google.colab import drive, files\ndrive.mount('/content')\nfor name in files.upload(): 1 / 0",
+        "import ipywidgets as widgets\nwith widgets.Output():\n    widgets.IntSlider(min=1).value",
+        "from grader import xray\nxray(1)",
+        "from ipywidgets import interact, fixed\ninteract(print, x=fixed(1))",
+        "from ipywidgets import VBox\nclass Mine(VBox):\n    pass\nMine(children=[])",
+        "from tqdm.notebook import tqdm, trange\nassert [*tqdm([1, 2])] + [*trange(1)] == [1, 2, 0]",
+        "import matplotlib_inline.backend_inline as b\nb.set_matplotlib_formats('svg')",
+        # Python's library, numpy and torch
+        "import numpy as np",
+        "import math, random, collections, typing, dataclasses, functools, itertools, operator, statistics",
+        "import os, sys, re, io, json, time, timeit, datetime, pathlib, copy, pprint, string, tempfile",
+        "import abc, enum, types, inspect, contextlib, warnings, logging, unittest, traceback, weakref, csv",
+        "import torch.nn as nn, torch.nn.functional as F, torch.optim as optim, torch.utils.data",
+        "import threading, concurrent.futures, multiprocessing, subprocess, pickle, hashlib, struct, asyncio",
     ],
 )
-def test_what_jupyter_understands_costs_nothing(zygote, cell):
-    """Magics, commands, help, await, output and warnings run or do nothing, and the next cell runs."""
+def test_a_usual_cell_costs_nothing(zygote, cell):
+    """Magics, commands, help, await, output, warnings and imports run or do nothing; the next cell runs."""
     assert answer_of(zygote, cell, "def f():\n    return 'here'") == "here"
 
 
@@ -180,9 +202,7 @@ def test_an_error_tells_its_place(zygote, cell, function, line, number):
 )
 def test_a_failed_cell_quotes_its_line(zygote, cells, told):
     """A student cannot see the numbers of cells in Jupyter, so the line itself is told."""
-    numbered = [Cell(number, source) for number, source in enumerate(cells, start=1)]
-    evidence = observe(zygote, numbered, ObservationPlan({}, {}), QUICK)
-    assert [FailedCell.of(cell).sentence for cell in evidence.cells] == [told]
+    assert [cell.sentence for cell in failed(zygote, *cells)] == [told]
 
 
 # Below an error
@@ -307,12 +327,6 @@ def test_a_statement_below_an_error_may_replace_starter_code(zygote, cells):
     assert (seen.status, seen["f"]) == ({"f": "answered"}, 1)
 
 
-def failed(zygote, *cells):
-    """The failed cells, as they are reported."""
-    numbered = [Cell(number, cell) for number, cell in enumerate(cells, start=1)]
-    return [FailedCell.of(cell) for cell in observe(zygote, numbered, ObservationPlan({}, {}), QUICK).cells]
-
-
 def test_the_skipped_statements_of_a_cell_are_reported(zygote):
     """Each with its line, its beginning and the names it would have given; later errors are among them."""
     cell = (
@@ -427,46 +441,6 @@ def test_a_name_that_was_deleted_is_missing(zygote):
     assert (seen.status, seen.evidence.answers) == ({"f": "missing"}, {})
 
 
-# Imports
-
-
-@pytest.mark.parametrize(
-    "cell",
-    [
-        "import otter\ngrader = otter.Notebook('01_leaves.ipynb')\ngrader.check('q1')\ngrader.export()",
-        "from IPython import get_ipython\nget_ipython().run_line_magic('matplotlib', 'inline')",
-        "from IPython.display import display, HTML, clear_output\ndisplay(HTML('<b>')); clear_output()",
-        "import IPython.display as ipd\nipd.display(ipd.Image('plot.png'))",
-        "from google.colab import drive, files\ndrive.mount('/content')\nfor name in files.upload(): 1 / 0",
-        "import ipywidgets as widgets\nwith widgets.Output():\n    widgets.IntSlider(min=1).value",
-        "from grader import xray\nxray(1)",
-        "from ipywidgets import interact, fixed\ninteract(print, x=fixed(1))",
-        "from ipywidgets import VBox\nclass Mine(VBox):\n    pass\nMine(children=[])",
-        "from tqdm.notebook import tqdm, trange\nassert [*tqdm([1, 2])] + [*trange(1)] == [1, 2, 0]",
-        "import matplotlib_inline.backend_inline as b\nb.set_matplotlib_formats('svg')",
-    ],
-)
-def test_what_talks_to_jupyter_and_graders_does_nothing(zygote, cell):
-    """The usual first cells of a notebook run, whatever is installed here."""
-    assert answer_of(zygote, cell, "def f():\n    return 'here'") == "here"
-
-
-@pytest.mark.parametrize(
-    "modules",
-    [
-        "numpy as np",
-        "math, random, collections, typing, dataclasses, functools, itertools, operator, statistics",
-        "os, sys, re, io, json, time, timeit, datetime, pathlib, copy, pprint, string, textwrap, tempfile",
-        "abc, enum, types, inspect, contextlib, warnings, logging, unittest, traceback, weakref, gc, csv",
-        "torch.nn as nn, torch.nn.functional as F, torch.optim as optim, torch.autograd, torch.utils.data",
-        "threading, concurrent.futures, multiprocessing, subprocess, pickle, hashlib, struct, asyncio",
-    ],
-)
-def test_ordinary_imports_work(zygote, modules):
-    """Python's library, numpy and torch can be imported."""
-    assert answer_of(zygote, f"import {modules}", "def f():\n    return 'here'") == "here"
-
-
 def test_a_plot_is_drawn_and_shown_to_nobody(zygote):
     """Matplotlib can be imported in a worker; only writing a picture to a file fails, in its own cell."""
     cells = [
@@ -556,26 +530,21 @@ def test_whatever_is_no_stub_is_answered(zygote, cells):
     assert look(zygote, cells, stubs={"f": STUB}, f="1").status == {"f": "answered"}
 
 
-@pytest.mark.parametrize("stub", [CLASS_STUB, EMPTY_CLASS_STUB])
 @pytest.mark.parametrize(
-    ("after", "status"),
+    ("stub", "written", "after", "status"),
     [
-        ("", "untouched"),
-        ("f.forward = staticmethod(lambda ctx, x: 2 * x)", "answered"),
-        ("class f(f): pass", "answered"),
+        *((stub, "", "", "untouched") for stub in (CLASS_STUB, EMPTY_CLASS_STUB)),
+        (CLASS_STUB, "return 2 * x", "", "answered"),
+        (CLASS_STUB, "", "f.forward = staticmethod(lambda ctx, x: 2 * x)", "answered"),
+        (EMPTY_CLASS_STUB, "", "f.forward = lambda self, x: 2 * x", "answered"),
+        (EMPTY_CLASS_STUB, "", "class f(f): pass", "answered"),
     ],
 )
-def test_the_stub_of_a_class(zygote, stub, after, status):
-    """A class is untouched while all of its methods are; a method put into it later is an answer."""
-    cells = ["import torch", stub.replace('"""Twice x."""', ""), after]
-    assert look(zygote, cells, stubs={"f": stub}, f="1").status == {"f": status}
-
-
-def test_one_written_method_is_an_answer(zygote):
-    """Half of a class is an answer too."""
-    written = CLASS_STUB.replace("raise NotImplementedError", "return 2 * x", 1)
-    seen = look(zygote, ["import torch", written], stubs={"f": CLASS_STUB}, f="1")
-    assert seen.status == {"f": "answered"}
+def test_the_stub_of_a_class(zygote, stub, written, after, status):
+    """A class is untouched while all of its methods are; one written method, or one put in later, is not."""
+    cell = stub.replace('"""Twice x."""', "")
+    cell = cell.replace("raise NotImplementedError", written, 1) if written else cell
+    assert look(zygote, ["import torch", cell, after], stubs={"f": stub}, f="1").status == {"f": status}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import resource
 import select
 import shutil
 import signal
-import socket
 import sys
 import sysconfig
 import tempfile
@@ -356,38 +355,6 @@ def test_a_child_dies_with_its_zygote(place):
 
 
 # Processes, signals, network
-
-
-def reach_out(place):
-    parent = os.getppid()
-    attempts = {
-        "fork": os.fork,
-        "spawn": lambda: os.posix_spawn("/bin/true", ["true"], {}),
-        "exec": lambda: os.execv("/bin/true", ["true"]),
-        "signal the parent": lambda: os.kill(parent, 0),
-        "signal the group": lambda: os.kill(0, 0),
-        "signal everybody": lambda: os.kill(-1, 0),
-        "signal through a file descriptor": lambda: os.pidfd_open(parent),
-        "change the session": os.setsid,
-        "change the priority": lambda: os.setpriority(os.PRIO_PROCESS, 0, 1),
-        "choose processors": lambda: os.sched_setaffinity(parent, {0}),
-        "socket": lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM),
-        "socket pair": socket.socketpair,
-        "abstract socket": lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).bind("\0sandbox"),
-    }
-    got_through = []
-    for name, attempt in attempts.items():
-        with contextlib.suppress(PermissionError):
-            attempt()
-            got_through.append(name)
-    return got_through
-
-
-@BOTH
-def test_nobody_outside_can_be_reached(place, with_landlock):
-    """No process, program or connection can be made, and no other process be signalled or slowed."""
-    outcome = run_in_sandbox(reach_out, place, landlock=with_landlock)
-    assert (outcome.answer, outcome.status) == ([], 0)
 
 
 def live_an_ordinary_life(place):

@@ -47,9 +47,7 @@ def tensors(zygote):
     made = declared(
         "f", {"x": tensor("n k", "1 k", "0 k", "", values=["normal", "zeros"])}, then=about_x, **ONCE
     )
-    return {
-        next(iter(kinds.items()), ("", "")): fact for kinds, fact in found(zygote, made) if len(kinds) < 2
-    }
+    return by_kind(found(zygote, made))
 
 
 def test_an_ordinary_tensor_is_computed_and_contiguous(tensors):
@@ -141,9 +139,7 @@ def about_the_network(setup, _):
 def networks(zygote):
     """The networks of every kind alone."""
     made = declared("f", {"model": network()}, then=about_the_network, **ONCE)
-    return {
-        next(iter(kinds.items()), ("", "")): fact for kinds, fact in found(zygote, made) if len(kinds) < 2
-    }
+    return by_kind(found(zygote, made))
 
 
 NETWORKS = {

@@ -185,14 +185,6 @@ def test_formatting_changes_no_demonstration(zygote):
     assert look(zygote, [HELPER, edited], demonstrations=[as_released], f="student.f()")["f"] != 42
 
 
-def test_a_stub_that_is_run_again_stays_untouched(zygote):
-    """What was handed out as a stub is no demonstration: it takes its function back."""
-    stub = "def f():\n    ..."
-    assert look(zygote, ["def f(): return 1", stub], demonstrations=["x = 1"], f="1").status == {
-        "f": "untouched"
-    }
-
-
 def test_a_name_the_student_gave_up_stays_given_up(zygote):
     """What the student deletes, or gives another value later, is not put back."""
     demo = "step = 1"

@@ -254,28 +254,9 @@ def test_a_frame_is_noticed_however_it_is_got(zygote, way):
     assert "frames" in {what for what, _ in seen.evidence.traces}
 
 
-def test_a_callable_of_c_is_noticed_while_our_code_runs(zygote):
-    """The death of an object calls it, and no code of the notebook runs then."""
-    answer = """
-import collections, sys, weakref
-found, kept = collections.defaultdict(sys._getframe), []
-class Mark:
-    pass
-def first():
-    mark = Mark()
-    kept.append(weakref.ref(mark, found.__getitem__))
-    hash(kept[-1])  # which needs the object, and is remembered
-    return mark
-def second():
-    return len(found)"""
-    asked = request("first", "student.first()\nreturn student.second()")
-    seen = look(zygote, [answer], first=asked)
-    assert seen["first"] == 1
-    assert ("frames", None) in seen.evidence.traces
-
-
 #: Callables that give what they find in the code that runs, when C calls them.
 NAMESPACES = {
+    "a frame": ("sys._getframe", "frames"),
     "globals": ("globals", "frames"),
     "locals": ("locals", "frames"),
     "vars": ("vars", "frames"),
@@ -286,11 +267,11 @@ NAMESPACES = {
 
 
 @pytest.mark.parametrize("way", NAMESPACES)
-def test_a_namespace_is_noticed_while_our_code_runs(zygote, way):
-    """The death of an object calls it in our code: it is given nothing there, or the notebook is flagged."""
+def test_a_callable_of_c_is_noticed_while_our_code_runs(zygote, way):
+    """The death of an object calls it, and no code of the notebook runs then: the notebook is flagged."""
     give, flag = NAMESPACES[way]
     answer = f"""
-import collections, functools, weakref
+import collections, functools, sys, weakref
 TEXT = "globals()"
 def names():
     yield globals()
@@ -300,7 +281,7 @@ class Mark:
 def first():
     mark = Mark()
     kept.append(weakref.ref(mark, found.__getitem__))
-    hash(kept[-1])
+    hash(kept[-1])  # which needs the object, and is remembered
     return mark
 def second():
     return len(found)"""

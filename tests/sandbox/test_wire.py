@@ -295,16 +295,11 @@ case(
 )
 
 
-def many_answers(peer: Peer) -> None:
-    for _ in range(MAX_TOTAL // MAX_FRAME + 1):
-        peer.reply("x" * (MAX_FRAME - 100))
-
-
+FRAMES = MAX_TOTAL // MAX_FRAME
 case(
     "more than may be said in all",
-    many_answers,
-    *[ANY] * (MAX_TOTAL // MAX_FRAME),
-    "malformed",
+    lambda peer: [peer.reply("x" * (MAX_FRAME - 100)) for _ in range(FRAMES + 1)],
+    *(*[ANY] * FRAMES, "malformed"),
 )
 
 # --- depth and number
@@ -356,11 +351,6 @@ case(
 # --- time
 
 
-def dribble(peer: Peer) -> None:
-    for byte in framed(ok(peer.read().encode(), b"[1, 2]")):
-        peer.write(bytes([byte]))
-
-
 def endless_dribble(peer: Peer) -> None:
     peer.read()
     peer.write(struct.pack(">I", MAX_FRAME))
@@ -369,18 +359,21 @@ def endless_dribble(peer: Peer) -> None:
         time.sleep(0.001)
 
 
+def half_read(peer: Peer, length: int = 1000, answer: bytes = b"") -> None:
+    os.read(peer.open["request"], length)  # so it is not taken for one who speaks first
+    peer.write(answer)
+    peer.ignore()
+
+
 def answer_without_reading_on(peer: Peer) -> None:
-    os.read(peer.open["request"], 1)  # so it is not taken for one who speaks first
-    peer.frame(ok(b"0" * 16, b"1"))
-    peer.ignore()
+    half_read(peer, 1, framed(ok(b"0" * 16, b"1")))
 
 
-def half_read(peer: Peer) -> None:
-    os.read(peer.open["request"], 1000)
-    peer.ignore()
-
-
-case("byte after byte", dribble, Value([1, 2]))
+case(
+    "byte after byte",
+    lambda peer: [peer.write(bytes([byte])) for byte in framed(ok(peer.read().encode(), b"[1, 2]"))],
+    Value([1, 2]),
+)
 case("byte after byte, for ever", endless_dribble, "timeout", seconds=SHORT)
 case("never answers", Peer.read, "timeout", seconds=SHORT)
 case("never reads", Peer.ignore, "timeout", seconds=SHORT)
@@ -403,15 +396,6 @@ case(
 )
 
 
-def two_answers(peer: Peer) -> None:
-    answer = framed(ok(peer.read().encode(), b"1"))
-    peer.write(answer + answer)
-
-
-def answer_and_more(peer: Peer) -> None:
-    peer.write(framed(ok(peer.read().encode(), b"1")) + b"\0")
-
-
 def replay(peer: Peer) -> None:
     answer = ok(peer.read().encode(), b"1")
     peer.frame(answer)
@@ -425,8 +409,8 @@ def late(peer: Peer) -> None:
     peer.frame(ok(first, b"1"))
 
 
-case("answers twice", two_answers, Value(1), "forged")
-case("answers and a byte", answer_and_more, Value(1), "forged")
+case("answers twice", holding(lambda i: framed(ok(i, b"1")) * 2), Value(1), "forged")
+case("answers and a byte", holding(lambda i: framed(ok(i, b"1")) + b"\0"), Value(1), "forged")
 case("answers the second with the first", replay, Value(1), "forged")
 case("answers the first when asked the second", late, "timeout", "forged", seconds=SHORT)
 case("answers three times as agreed", lambda peer: [peer.reply(n) for n in range(3)], *map(Value, range(3)))
@@ -597,27 +581,19 @@ def test_more_descriptors_than_select_knows():
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
-def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def _descriptors() -> int:
-    return len([*Path("/proc/self/fd").iterdir()])
-
-
-def _cost() -> dict[str, float]:
-    """Play all cases and measure."""
-    check(Case("warm", lambda peer: peer.reply(1), [Value(1)]))
-    before, descriptors, threads = _peak(), _descriptors(), threading.active_count()
-    for one in CASES:
-        check(one)
+def _use() -> dict[str, float]:
+    """What this process has taken."""
     return {
-        "played": len(CASES),
-        "megabytes": _peak() - before,
-        "descriptors": _descriptors() - descriptors,
-        "threads": threading.active_count() - threads,
+        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "descriptors": len([*Path("/proc/self/fd").iterdir()]),
+        "threads": threading.active_count(),
     }
 
 
 if __name__ == "__main__":
-    print(json.dumps(_cost()))  # noqa: T201 - the parent reads it
+    check(Case("warm", lambda peer: peer.reply(1), [Value(1)]))
+    before = _use()
+    for one in CASES:
+        check(one)
+    cost = {name: taken - before[name] for name, taken in _use().items()}
+    print(json.dumps({"played": len(CASES), **cost}))  # noqa: T201 - the parent reads it

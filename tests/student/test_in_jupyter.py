@@ -49,8 +49,6 @@ class Mistake(NamedTuple):
 
 
 MISTAKES = [
-    Mistake("the check before its cell", "q4", [], "missing", "! ... Run the cell of q4 first", "✘"),
-    Mistake("an untouched stub", "q1", [STUB], "untouched", "not started yet", "[✔✘]"),
     Mistake(
         "a syntax error",
         "q1",
@@ -58,14 +56,6 @@ MISTAKES = [
         "stale",
         "did not run ... SyntaxError ... old function ... def make_weight(n, m, scale)",
         "passed|[✔✘]",
-    ),
-    Mistake(
-        "no return",
-        "q1",
-        [RIGHT.replace("return ", "w = ")],
-        "fails",
-        "✘ ... make_weight returned None: is a return missing?",
-        "NoneType|✔",
     ),
     Mistake(
         "an error in the function",
@@ -76,14 +66,6 @@ MISTAKES = [
         "✔",
     ),
     Mistake("prints", "q1", [SPAM], "passes", "✔ ... lines printed", "spam"),
-    Mistake(
-        "a warning of torch's",
-        "q3",
-        [WARNS],
-        "fails",
-        "✘ ... gradient of c is None ... 1 warning",
-        "UserWarning",
-    ),
     Mistake("a pass", "q1", [RIGHT], "passes", f"✔ ... {WHY} ... X-ray", "✘"),
 ]
 

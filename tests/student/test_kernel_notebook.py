@@ -1,22 +1,19 @@
 """In a kernel `grader.check` says what was seen, and of which function; no traceback of ours is shown."""
 
-import json
 import os
 import subprocess
-import sys
 from base64 import b64decode
+from functools import partial
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 from student_notebooks import ANSWERS, COVERAGE, STUBS, code, document, markdown, released, write
-from warm_runner import Server
+from warm_runner import in_ipython
 
 from grader.course.public_check import otter_test
 from grader.student.notebook import open_notebook
 from grader.student.unsaved import unsaved_line
 
-ROOT = Path(__file__).resolve().parents[2]
 RIGHT = ANSWERS["q1"]
 FIRST = 'import torch\nfrom grader.notebook import Notebook\ngrader = Notebook("01_small.ipynb")'
 CHECK = 'grader.check("q1")'
@@ -51,263 +48,210 @@ import types
 sys.modules["otter"] = types.ModuleType("otter")
 sys.modules["otter"].Notebook = types.SimpleNamespace(_grading_mode=True)"""
 
-#: A name; the cells that run, the last of which is a check; its status, and what it says, in this order.
+
+def told(status, name, words, *cells):
+    """A case: its name, its cells, the last of which asks for something, the status, and what is said."""
+    return name, cells, status, words
+
+
+def checked(status, name, words, *cells):
+    """The same of a check of q1."""
+    return told(status, name, words, *cells, CHECK)
+
+
+fails, passes, stale = (partial(checked, status) for status in ("fails", "passes", "stale"))
+
 CASES = [
-    ("before its cell", [CHECK], "missing", "Run the cell of q1 first: double is not defined."),
-    (
-        "a cell that never ran through",
-        ["def double(x)\n    return x", CHECK],
+    checked("missing", "before its cell", "Run the cell of q1 first: double is not defined."),
+    checked(
         "missing",
-        (
-            "The cell of q1 did not run: it stopped with SyntaxError: expected ':', in line 1."
-            " So double is not defined: fix the cell, and run it again."
-        ),
+        "a cell that never ran through",
+        "The cell of q1 did not run: it stopped with SyntaxError: expected ':', in line 1."
+        " So double is not defined: fix the cell, and run it again.",
+        "def double(x)\n    return x",
     ),
-    ("untouched", [STUBS["q1"], CHECK], "untouched", "double is still the starter code: fix it above"),
-    ("a stub with a comment", [STUBS["q1"] + "  # why?", CHECK], "untouched", "(not started yet)"),
-    ("no return", ["def double(x):\n    x + x", CHECK], "fails", "None: is a return missing? ... not 4"),
-    (
-        "other parameters",
-        ["def double():\n    return 4", CHECK],
+    checked("untouched", "untouched", "double is still the starter code: fix it above", STUBS["q1"]),
+    checked("untouched", "a stub with a comment", "(not started yet)", STUBS["q1"] + "  # why?"),
+    fails("no return", "None: is a return missing? ... not 4", "def double(x):\n    x + x"),
+    fails("other parameters", "Keep the parameters of double", "def double():\n    return 4"),
+    told(
         "fails",
-        "Keep the parameters of double",
-    ),
-    (
         "no return, and the test cannot go on",
-        ["def leaf(n):\n    torch.zeros(n, requires_grad=True)", 'grader.check("q2")'],
-        "fails",
         "leaf returned None: is a return missing?",
+        "def leaf(n):\n    torch.zeros(n, requires_grad=True)",
+        'grader.check("q2")',
     ),
-    (
+    told(
+        "fails",
         "a return of a .grad that is None",
-        [
-            "def leaf(n):\n    w = torch.zeros(n, requires_grad=True)\n    return w.grad",
-            'grader.check("q2")',
-        ],
-        "fails",
         "leaf returned None, by `return w.grad`. `backward()` fills the `.grad` of a tensor that",
+        "def leaf(n):\n    w = torch.zeros(n, requires_grad=True)\n    return w.grad",
+        'grader.check("q2")',
     ),
-    (
+    fails(
         "a return of a call",
-        ["def double(x):\n    if x > 5:\n        return x\n    return [].append(x)", CHECK],
-        "fails",
         "double returned None, by `return x` or `return [].append(x)`, or because no `return` with a value",
+        "def double(x):\n    if x > 5:\n        return x\n    return [].append(x)",
     ),
-    (
-        "a lambda",
-        ["double = lambda x: print(x)", CHECK],
-        "fails",
-        "double returned None, by `print(x)`.",
-    ),
-    (
+    fails("a lambda", "double returned None, by `print(x)`.", "double = lambda x: print(x)"),
+    fails(
         "a return in a function of the answer's",
-        ["def double(x):\n    def inner(): return x\n    inner()", CHECK],
-        "fails",
         "double returned None: is a return missing?",
+        "def double(x):\n    def inner(): return x\n    inner()",
     ),
-    (
+    told(
+        "fails",
         "something else returned",
-        ["def leaf(n):\n    return [n]", 'grader.check("q2")'],
-        "fails",
         "The check cannot go on: AttributeError: 'list' object has ... (leaf returned something of type",
+        "def leaf(n):\n    return [n]",
+        'grader.check("q2")',
     ),
-    (
+    told(
+        "fails",
         "an error of torch",
-        [
-            "def leaf(n):\n    w = torch.zeros(n, requires_grad=True)\n    return w.add_(1)",
-            'grader.check("q2")',
-        ],
-        "fails",
         "A trainable leaf is overwritten while gradients are recorded ... in leaf, line 3 of its cell: ",
+        "def leaf(n):\n    w = torch.zeros(n, requires_grad=True)\n    return w.add_(1)",
+        'grader.check("q2")',
     ),
-    (
+    fails(
         "an error in a helper",
-        [HELPER, "def double(x):\n    return helper(x)", CHECK],
-        "fails",
         "Your code stopped with NameError: name 'missing' is not defined ... in helper, line 3 of its cell",
+        HELPER,
+        "def double(x):\n    return helper(x)",
     ),
-    (
-        "it leaves Python",
-        ["def double(x):\n    raise SystemExit(3)", CHECK],
-        "fails",
-        "stopped with SystemExit: 3",
-    ),
-    (
+    fails("it leaves Python", "stopped with SystemExit: 3", "def double(x):\n    raise SystemExit(3)"),
+    passes(
         "right",
-        [ANSWERS["q1"], CHECK],
-        "passes",
         f"✔ q1 · Title of q1 (passes) ... {COVERAGE} So far 1 of 3 public checks pass.",
+        ANSWERS["q1"],
     ),
-    (
+    stale(
         "an old function",
-        ["def double(x):\n    return (x", CHECK],
-        "stale",
-        (
-            "did not run: it stopped with SyntaxError ... in line 2. So double is still your old function,"
-            " which was not checked: fix the cell, and run it again."
-        ),
+        "did not run: it stopped with SyntaxError ... in line 2. So double is still your old function,"
+        " which was not checked: fix the cell, and run it again.",
+        "def double(x):\n    return (x",
     ),
-    (
+    stale(
         "an old function, by its misspelt def",
-        [RIGHT, "deff double(x):\n    pass", CHECK],
-        "stale",
         "So double is still your old function",
+        RIGHT,
+        "deff double(x):\n    pass",
     ),
-    (
+    stale(
         "an old function that is wrong",
-        ["def double(x):\n    return x * x", "RIGHT = grader.check('q1')", "def double(x) return x", CHECK],
-        "stale",
         "! q1 · Title of q1 (not checked: the cell above did not run)",
+        "def double(x):\n    return x * x",
+        "RIGHT = grader.check('q1')",
+        "def double(x) return x",
     ),
-    ("right again", [RIGHT, CHECK], "passes", "✔ Two becomes four."),
-    ("an old function again", ["def double(x):\n    return (x", CHECK], "stale", "did not run"),
-    (
-        "an old function, and the first cell again",
-        [FIRST, CHECK],
-        "stale",
-        "So double is still your old function",
-    ),
-    ("all, with an old function", ["grader.check_all()"], "", "0 of 3 public checks pass."),
-    (
+    passes("right again", "✔ Two becomes four.", RIGHT),
+    stale("an old function again", "did not run", "def double(x):\n    return (x"),
+    stale("an old function, and the first cell again", "So double is still your old function", FIRST),
+    told("", "all, with an old function", "0 of 3 public checks pass.", "grader.check_all()"),
+    stale(
         "an old function after an error above",
-        ["1 / 0\ndef double(x):\n    return x + x", CHECK],
-        "stale",
         "did not run: it stopped with ZeroDivisionError: division by zero, in line 1.",
+        "1 / 0\ndef double(x):\n    return x + x",
     ),
-    ("an error below", [ANSWERS["q1"] + "\n1 / 0", CHECK], "passes", "✔ Two becomes four."),
-    ("by its function", ['grader.check("double")'], "passes", "q1 · Title"),
-    ("a leaf", [ANSWERS["q2"], 'grader.check("q2")'], "passes", "It requires grad."),
-    ("a class", [ANSWERS["q3"], 'grader.check("q3")'], "passes", "It counts."),
-    ("printing", [PRINTS, CHECK], "passes", "passes"),
-    ("warning", [WARNS, CHECK], "passes", "passes"),
-    (
-        "an endless loop",
-        ["def double(x):\n    while True: pass", CHECK],
-        "fails",
-        "Your code was stopped after 0.5 s",
-    ),
-    (
+    passes("an error below", "✔ Two becomes four.", ANSWERS["q1"] + "\n1 / 0"),
+    told("passes", "by its function", "q1 · Title", 'grader.check("double")'),
+    told("passes", "a leaf", "It requires grad.", ANSWERS["q2"], 'grader.check("q2")'),
+    told("passes", "a class", "It counts.", ANSWERS["q3"], 'grader.check("q3")'),
+    passes("printing", "passes", PRINTS),
+    passes("warning", "passes", WARNS),
+    fails("an endless loop", "Your code was stopped after 0.5 s", "def double(x):\n    while True: pass"),
+    fails(
         "an endless loop that catches errors",
-        ["def double(x):\n    while True:\n        try: x += 0\n        except Exception: pass", CHECK],
-        "fails",
         "was stopped after 0.5 s ... in double, line",
+        "def double(x):\n    while True:\n        try: x += 0\n        except Exception: pass",
     ),
-    (
-        "hostile",
-        ["def double(x):\n    raise ValueError('<script>1</script>\\x1b[2J')", CHECK],
-        "fails",
-        "ValueError",
-    ),
-    ("no name", ["grader.check()"], "", 'Name a question, as in grader.check("q1"): this notebook'),
-    ("unknown question", ['grader.check("q9")'], "", "There is no q9; this notebook has q1 to q3."),
-    (
+    fails("hostile", "ValueError", "def double(x):\n    raise ValueError('<script>1</script>\\x1b[2J')"),
+    told("", "no name", 'Name a question, as in grader.check("q1"): this notebook', "grader.check()"),
+    told("", "unknown question", "There is no q9; this notebook has q1 to q3.", 'grader.check("q9")'),
+    told(
+        "",
         "two questions",
-        ['grader.check("q1", "q2")'],
-        "",
         'grader.check takes one question: grader.check("q1"), then grader.check("q2"). To check all of them,',
+        'grader.check("q1", "q2")',
     ),
-    ("no question at all", ["grader.check(None)"], "", "There is no None; this notebook has q1 to q3."),
-    ("Otter's export", ["grader.export()"], "", "There is no grader.export here ... save the notebook"),
-    (
+    told("", "no question at all", "There is no None; this notebook has q1 to q3.", "grader.check(None)"),
+    told("", "Otter's export", "There is no grader.export here ... save the notebook", "grader.export()"),
+    fails(
         "a graph in the first test only",
-        ["w = torch.ones(1, requires_grad=True)\ndef double(x):\n    return w * 3 if x == 2 else 1", CHECK],
-        "fails",
         "✘ Two becomes four. ... ✘ Three becomes six.",
+        "w = torch.ones(1, requires_grad=True)\ndef double(x):\n    return w * 3 if x == 2 else 1",
     ),
-    ("a hint", ['grader.hint("q3")'], "", "q3, hint 1 of 2 ... The hint number 1."),
-    ("a next hint", ['grader.hint("Counter")'], "", "q3, hint 2 of 2 ... The hint number 2."),
-    ("a hint to nothing", ["grader.hint()"], "", "Name a question, as in grader.check"),
-    (
+    told("", "a hint", "q3, hint 1 of 2 ... The hint number 1.", 'grader.hint("q3")'),
+    told("", "a next hint", "q3, hint 2 of 2 ... The hint number 2.", 'grader.hint("Counter")'),
+    told("", "a hint to nothing", "Name a question, as in grader.check", "grader.hint()"),
+    fails(
         "an answer that asks",
-        ["def double(x):\n    return int(input('x? '))", CHECK],
-        "fails",
         "stopped with EOFError: a check cannot wait for input: remove input() from your answer",
+        "def double(x):\n    return int(input('x? '))",
     ),
-    (
+    told(
+        "",
         "all",
-        [ANSWERS["q1"], ANSWERS["q2"], "grader.check_all()"],
-        "",
         "3 of 3 public checks pass. ... ✔ q1 ... ✔ q2 ... ✔ q3",
+        ANSWERS["q1"],
+        ANSWERS["q2"],
+        "grader.check_all()",
     ),
-    ("import grader", ["import grader", CHECK], "passes", "q1 · Title of q1"),
-    (
+    passes("import grader", "q1 · Title of q1", "import grader"),
+    checked(
+        "",
         "gradients are off",
-        ["torch.set_grad_enabled(False)", CHECK],
-        "",
         "Gradients are switched off in this kernel, so no check can tell ... torch.set_grad_enabled(True)",
+        "torch.set_grad_enabled(False)",
     ),
-    (
+    fails(
         "an answer that leaves gradients off",
-        [
-            "torch.set_grad_enabled(True)",
-            "def double(x):\n    torch.set_grad_enabled(False)\n    return 0",
-            CHECK,
-        ],
-        "fails",
         "✘ Two becomes four. ... double left gradients switched off: torch.is_grad_enabled() is False",
+        "torch.set_grad_enabled(True)",
+        "def double(x):\n    torch.set_grad_enabled(False)\n    return 0",
     ),
-    (
+    fails(
         "an error in a timed cell",
-        ["%%time\ndef double(x):\n    y = x\n    return y.missing", CHECK],
-        "fails",
         "AttributeError ... in double, line 4 of its cell: return y.missing",
+        "%%time\ndef double(x):\n    y = x\n    return y.missing",
     ),
-    (
+    fails(
         "an error in a captured cell",
-        ["\n%%capture\ndef double(x):\n    y = x\n    return y.missing", CHECK],
-        "fails",
         "AttributeError ... in double, line 5 of its cell: return y.missing",
+        "\n%%capture\ndef double(x):\n    y = x\n    return y.missing",
     ),
-    (
+    stale(
         "a timed cell that stops",
-        ["%%time\ny = 1\ny.missing\ndef double(x): pass", CHECK],
-        "stale",
         "it stopped with AttributeError: 'int' object has no attribute 'missing', in line 3.",
+        "%%time\ny = 1\ny.missing\ndef double(x): pass",
     ),
-    (
+    fails(
         "the same answer again",
-        ["def double(x):\n    # twice\n    return x * x", "CHECKED = grader.check('q1')", CHECK],
-        "fails",
         "has not run since the last check. The checked version has the line `return x * x`: if the cell",
+        "def double(x):\n    # twice\n    return x * x",
+        "CHECKED = grader.check('q1')",
     ),
-    (
+    checked(
+        "",
         "a mistake of ours",
-        ["import grader.notebook\nkept, grader.notebook._run = grader.notebook._run, None", FIRST, CHECK],
-        "",
         "This check failed by a mistake of its own (TypeError ... Restart the kernel",
+        "import grader.notebook\nkept, grader.notebook._run = grader.notebook._run, None",
+        FIRST,
     ),
-    (
-        "where Otter grades",
-        ["import grader.notebook, sys\ngrader.notebook._run = kept", OTTER, FIRST, CHECK],
+    checked(
         "",
+        "where Otter grades",
         "None",
+        "import grader.notebook, sys\ngrader.notebook._run = kept",
+        OTTER,
+        FIRST,
     ),
 ]
 
 
-def in_kernel(folder: Path, cells, before="", popen=subprocess.Popen):
+def in_kernel(folder, cells, before="", popen=subprocess.Popen):
     """What each cell gives back that begins with ``grader.``: status, text and HTML."""
-    seen = folder / "seen.json"
-    settings = {"GRADER_CHECK_SECONDS": "0.5", "IPYTHONDIR": str(folder), "PYTHONPATH": str(ROOT)}
-    process = popen(
-        [sys.executable, "-c", before + KERNEL, json.dumps(cells), seen],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=None,
-        cwd=folder,
-        env={**os.environ, **settings},
-    )
-    process.communicate()
-    assert process.returncode == 0
-    return json.loads(seen.read_text(encoding="utf-8"))
-
-
-@pytest.fixture(scope="module")
-def warm():
-    """A Python with IPython and torch, of which forks are kernels."""
-    started = Server("IPython.core.interactiveshell", "torch")
-    yield started.popen
-    started.close()
+    return in_ipython(before + KERNEL, cells, folder, popen, GRADER_CHECK_SECONDS="0.5")
 
 
 @pytest.fixture(scope="module")
@@ -403,7 +347,7 @@ def test_an_old_function_has_no_verdict(said):
         assert len(text.splitlines()) == 2
 
 
-def test_the_card_counts_as_the_terminal_does(tmp_path, warm):
+def test_the_card_counts_as_the_terminal_does(tmp_path, warm_ipython):
     """The bonus task is no question, so it is not counted, and has a sentence of its own if it passes."""
     notebook = released()
     notebook["cells"] += [
@@ -414,7 +358,7 @@ def test_the_card_counts_as_the_terminal_does(tmp_path, warm):
     notebook["metadata"]["otter"]["tests"]["end"] = otter_test("end", BONUS, 0)
     write(tmp_path / ".handout" / "01_small.ipynb", notebook)
     cells = [FIRST, "def triple(x): return 3 * x", 'grader.check("end")', RIGHT, CHECK, "grader.check_all()"]
-    (_, bonus, _), (_, first, _), (_, every, _) = in_kernel(tmp_path, cells, popen=warm)
+    (_, bonus, _), (_, first, _), (_, every, _) = in_kernel(tmp_path, cells, popen=warm_ipython)
     assert "So far 0 of 3 public checks pass.\n" in bonus + "\n"
     assert "So far 1 of 3 public checks pass. The bonus task passes.\n" in first + "\n"
     assert every.startswith("1 of 3 public checks pass. The bonus task passes.\n")
@@ -475,31 +419,31 @@ def without_metadata(cells):
         pytest.param({}, "The checks of 01_small were not found", id="nothing"),
     ],
 )
-def test_the_checks_are_found(files, words, tmp_path, warm):
+def test_the_checks_are_found(files, words, tmp_path, warm_ipython):
     """Checks are found by the name in the first cell, however the notebook's file is called."""
     for name, notebook in files.items():
         write(tmp_path / name, notebook)
     write(tmp_path / "02_other.ipynb", without_metadata([code("x = 1")]))
     brought = str(tmp_path / "brought")
     before = f"import pathlib, grader.student.notebook as n; n._BROUGHT = pathlib.Path({brought!r})\n"
-    ((_, text, _),) = in_kernel(tmp_path, [FIRST, ANSWERS["q1"], CHECK], before, warm)
+    ((_, text, _),) = in_kernel(tmp_path, [FIRST, ANSWERS["q1"], CHECK], before, warm_ipython)
     assert words in text
 
 
-def test_a_cell_that_was_changed_and_not_run_is_noticed(tmp_path, warm):
+def test_a_cell_that_was_changed_and_not_run_is_noticed(tmp_path, warm_ipython):
     """Where the open notebook was saved with another version of a cell than ran, the verdict says so."""
     path = write(tmp_path / "01_small.ipynb", released())
     before = f"import os; os.environ['JPY_SESSION_NAME'] = {str(path)!r}\n"
     now, later = (f"os.utime({str(path)!r}, (0, {when}))" for when in (0, 1 << 40))
     cells = [FIRST, ANSWERS["q1"], "import os\n" + now, CHECK, later, CHECK]
-    (_, same, _), (status, other, _) = in_kernel(tmp_path, cells, before, warm)
+    (_, same, _), (status, other, _) = in_kernel(tmp_path, cells, before, warm_ipython)
     assert "was changed" not in same
     assert (status, "The cell of q1 was changed after it ran" in other) == ("stale", True)
     os.utime(path, (0, 0))  # and where it was not saved since, the commands know it
     assert "in Jupyter you checked other code of q1" in unsaved_line(open_notebook(path))
 
 
-def test_a_thread_is_stopped_too(tmp_path, warm):
+def test_a_thread_is_stopped_too(tmp_path, warm_ipython):
     """Where there is no alarm, as on Windows, a call of Python that takes too long is stopped."""
     thread = """\
 import threading
@@ -515,5 +459,5 @@ thread = threading.Thread(target=work)
 thread.start()
 thread.join()"""
     cells = [thread, "grader = dict(ended=ended)", "grader.get('ended')"]
-    ((_, text, _),) = in_kernel(tmp_path, cells, popen=warm)
+    ((_, text, _),) = in_kernel(tmp_path, cells, popen=warm_ipython)
     assert text == "['stopped']"

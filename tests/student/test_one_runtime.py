@@ -1,22 +1,15 @@
 """A kernel, `check` and a worker run awkward notebooks alike: the same cells fail, with the same verdicts."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from observing import look
 from student_notebooks import ANSWERS, STUBS, write_work
-from warm_runner import Server
+from warm_runner import in_ipython
 
 from grader.sandbox.plan import TimeLimits
 from grader.student.check import check
 from grader.student.notebook import open_notebook
 from grader.student.process import RunnerProcess
 
-ROOT = Path(__file__).resolve().parents[2]
 #: A minute, because each case runs a notebook three times.
 pytestmark = pytest.mark.long
 LIMITS = TimeLimits(cell=20, question=20, notebook=60)
@@ -89,30 +82,6 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def popen():
-    """Starts Pythons that have imported IPython and torch."""
-    started = Server("IPython.core.interactiveshell", "torch")
-    yield started.popen
-    started.close()
-
-
-def in_kernel(cells, folder, popen):
-    """The numbers of the cells that failed in a kernel, and the status of q1."""
-    seen = folder / "seen.json"
-    process = popen(
-        [sys.executable, "-c", KERNEL, json.dumps(cells), seen],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=None,
-        cwd=folder,
-        env={**os.environ, "IPYTHONDIR": str(folder), "PYTHONPATH": str(ROOT)},
-    )
-    process.communicate()
-    assert process.returncode == 0
-    return tuple(json.loads(seen.read_text(encoding="utf-8")))
-
-
 def in_check(path):
     """The same as `check` reports it."""
     notebook = open_notebook(path)
@@ -133,9 +102,10 @@ def in_worker(zygote, cells):
 
 @pytest.mark.parametrize(("name", "cells", "failed", "status"), CASES, ids=[case[0] for case in CASES])
 def test_a_notebook_runs_alike_everywhere(  # noqa: PLR0917
-    name, cells, failed, status, tmp_path, popen, warm_runners, zygote
+    name, cells, failed, status, tmp_path, warm_ipython, warm_runners, zygote
 ):
     """Jupyter, `check` and grading name the same failed cells and agree about the answer."""
     path = write_work(tmp_path, [FIRST, *cells])
-    found = in_kernel([FIRST, *cells], tmp_path, popen), in_check(path), in_worker(zygote, [FIRST, *cells])
+    in_kernel = tuple(in_ipython(KERNEL, [FIRST, *cells], tmp_path, warm_ipython))
+    found = in_kernel, in_check(path), in_worker(zygote, [FIRST, *cells])
     assert found == ((failed, status),) * 3

@@ -99,8 +99,12 @@ def test_the_second_update_starts_from_the_first(two_updates):
     opt = torch.optim.SGD(net.parameters(), lr=0.25)
     one = torch.ones(1, 1)
     losses = two_updates(net, opt, one, 2 * one, 0 * one)
-    assert abs(net.weight.item() - 0.5) < 1e-5, (
-        f"the weight is {net.weight.item()}, not 0.5: at which weights was the second gradient computed?"
+    weight = net.weight.item()
+    assert abs(weight - 1.5) > 1e-5, (
+        f"the weight is {weight}, not 0.5: was the first gradient still in `.grad` at the second step?"
+    )
+    assert abs(weight - 0.5) < 1e-5, (
+        f"the weight is {weight}, not 0.5: at which weights was the second gradient computed?"
     )
     assert len(losses) == 2, f"you returned {len(losses)} losses instead of 2"
     for place, (seen, right) in enumerate(zip(losses, (4.0, 1.0)), start=1):

@@ -1,16 +1,8 @@
 # Tries: to wait for the next student at a Unix socket that lies in no folder.
 # Stopped by: seccomp
-# %%
+# %% right if it runs
 import socket
 
-try:
-    mailbox = socket.socket(socket.AF_UNIX)
-    mailbox.bind("\0loot")
-    mailbox.listen()
-except OSError as error:
-    print(error)
-else:
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+mailbox = socket.socket(socket.AF_UNIX)
+mailbox.bind("\0loot")
+mailbox.listen()

@@ -8,7 +8,4 @@ import urllib.request
 try:
     urllib.request.urlopen("http://127.0.0.1:__PORT__/", timeout=1)
 except (http.client.HTTPException, ConnectionError):  # it does not speak HTTP, but it was reached
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

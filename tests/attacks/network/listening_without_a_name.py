@@ -6,7 +6,4 @@ import socket
 server = socket.socket()
 server.listen()
 if server.getsockname()[1]:
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

@@ -5,7 +5,4 @@
 import socket
 
 if socket.getaddrinfo("localhost", 80):
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

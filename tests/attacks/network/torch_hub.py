@@ -9,7 +9,4 @@ import torch.hub
 try:
     torch.hub.download_url_to_file("http://127.0.0.1:__PORT__/", "/dev/null", progress=False)
 except (http.client.HTTPException, ConnectionError):  # it does not speak HTTP, but it was reached
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

@@ -12,7 +12,4 @@ brother = ctypes.CDLL(None, use_errno=True).syscall(clone, CLONE_PARENT | SIGCHL
 if brother == 0:
     os._exit(0)
 if brother > 0:
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

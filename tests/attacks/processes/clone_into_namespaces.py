@@ -12,7 +12,4 @@ child = ctypes.CDLL(None, use_errno=True).syscall(clone, flags, 0, 0, 0, 0)
 if child == 0:
     os._exit(0)
 if child > 0:
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

@@ -7,7 +7,4 @@ import platform
 
 userfaultfd = {"x86_64": 323, "aarch64": 282}[platform.machine()]
 if ctypes.CDLL(None, use_errno=True).syscall(userfaultfd, 1) >= 0:  # UFFD_USER_MODE_ONLY
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

@@ -8,7 +8,4 @@ import struct
 allow_all = ctypes.create_string_buffer(struct.pack("HBBI", 0x06, 0, 0, 0x7FFF0000))
 program = struct.pack("H6xQ", 1, ctypes.addressof(allow_all))
 if ctypes.CDLL(None, use_errno=True).prctl(22, 2, program, 0, 0) == 0:  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

@@ -10,7 +10,4 @@ libc = ctypes.CDLL(None, use_errno=True)
 key = libc.syscall(add_key, b"user", b"loot", b"answer", 6, -4)  # KEY_SPEC_USER_KEYRING
 if key > 0:
     libc.syscall(keyctl, 21, key)  # KEYCTL_INVALIDATE
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

@@ -8,7 +8,4 @@ import struct
 libc = ctypes.CDLL(None, use_errno=True)
 rules = libc.syscall(444, struct.pack("Q", 1), 8, 0)  # the same numbers on x86_64 and aarch64
 if rules >= 0 and libc.syscall(446, rules, 0) == 0:
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

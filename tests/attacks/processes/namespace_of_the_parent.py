@@ -8,7 +8,4 @@ import os
 
 place = os.open(f"/proc/{os.getppid()}/ns/uts", os.O_RDONLY)
 if ctypes.CDLL(None, use_errno=True).setns(place, 0) == 0:
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

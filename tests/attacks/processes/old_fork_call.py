@@ -12,7 +12,4 @@ child = libc.syscall(57) if platform.machine() == "x86_64" else libc.syscall(220
 if child == 0:
     os._exit(0)
 if child > 0:
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

@@ -5,7 +5,4 @@
 import ctypes
 
 if ctypes.CDLL(None, use_errno=True).personality(0x0040000 | 0x0400000) >= 0:
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

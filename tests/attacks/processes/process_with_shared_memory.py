@@ -10,7 +10,4 @@ top = ctypes.c_void_p(ctypes.addressof(stack) + (1 << 16) - 64 & ~15)
 CLONE_VM, SIGCHLD = 0x100, 17
 child = libc.clone(libc.getpid, top, CLONE_VM | SIGCHLD, None)  # it asks for its number and ends
 if child > 0:
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

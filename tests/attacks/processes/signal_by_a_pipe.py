@@ -15,7 +15,4 @@ fcntl.fcntl(reading, fcntl.F_SETFL, os.O_ASYNC)
 os.write(writing, b"now")
 time.sleep(0.1)
 if not os.path.exists("/proc/__NEIGHBOUR__"):
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

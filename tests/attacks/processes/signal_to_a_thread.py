@@ -11,7 +11,4 @@ tgkill, tkill = {"x86_64": (234, 200), "aarch64": (131, 130)}[platform.machine()
 libc = ctypes.CDLL(None, use_errno=True)
 answers = [libc.syscall(tgkill, __NEIGHBOUR__, __NEIGHBOUR__, 9), libc.syscall(tkill, __NEIGHBOUR__, 9)]
 if 0 in answers:
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

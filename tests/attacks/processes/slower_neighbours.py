@@ -11,7 +11,4 @@ except OSError as error:
 else:
     reached = True
 if reached:
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

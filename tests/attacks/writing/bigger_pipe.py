@@ -6,7 +6,4 @@ import fcntl
 grown = fcntl.fcntl(1, fcntl.F_SETPIPE_SZ, 1 << 20)
 # %%
 if grown == 1 << 20:
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

@@ -9,7 +9,4 @@ with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect("/tm
     database.execute("create table answers (text)")
 # %%
 if os.path.exists("/tmp/loot.db"):
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

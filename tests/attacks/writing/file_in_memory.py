@@ -6,7 +6,4 @@ import os
 memory = os.memfd_create("loot")
 # %%
 if memory >= 0:
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

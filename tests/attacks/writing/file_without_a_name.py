@@ -6,7 +6,4 @@ import os
 hidden = os.open("__OUTSIDE__/writable", os.O_RDWR | os.O_TMPFILE, 0o600)
 # %%
 if hidden >= 0:
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

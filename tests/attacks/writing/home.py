@@ -11,7 +11,4 @@ for path in (*glob.glob("/root/.[bp]*rc"), *glob.glob("/root/.profile"), *glob.g
         changeable.append(path)
 # %%
 if changeable:
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

@@ -7,7 +7,4 @@ for number in range(500):
     os.close(os.open(f"__OUTSIDE__/writable/loot-{number}", os.O_WRONLY | os.O_CREAT))
 # %%
 if number == 499:
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

@@ -6,7 +6,4 @@ with open(torch.__file__, "a"):  # the proof is enough: nothing is appended
     changeable = True
 # %%
 if changeable:
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

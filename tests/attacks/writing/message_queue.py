@@ -10,7 +10,4 @@ sent = libc.msgsnd(queue, b"\1\0\0\0\0\0\0\0answer", 6, 0o4000)  # IPC_NOWAIT
 # %%
 if sent == 0:
     libc.msgctl(queue, 0, None)  # IPC_RMID
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

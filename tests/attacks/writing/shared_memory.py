@@ -7,7 +7,4 @@ import os
 shared = _posixshmem.shm_open("/loot", os.O_RDWR | os.O_CREAT, mode=0o666)
 # %%
 if shared >= 0:
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

@@ -14,7 +14,4 @@ finally:
     del store
 # %%
 if os.path.exists("/tmp/loot.store"):
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

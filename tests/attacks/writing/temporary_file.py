@@ -7,7 +7,4 @@ left = tempfile.mkstemp(prefix="loot-", dir="/tmp")
 
 # %%
 if left:
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

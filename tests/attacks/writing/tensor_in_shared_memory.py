@@ -8,7 +8,4 @@ torch.multiprocessing.set_sharing_strategy("file_system")
 shared = torch.zeros(4).share_memory_()
 # %%
 if shared.is_shared():
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__

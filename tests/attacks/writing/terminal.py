@@ -12,7 +12,4 @@ for path in ("/dev/tty", "/dev/console", "/dev/kmsg", *glob.glob("/dev/pts/[0-9]
         written += os.open(path, os.O_WRONLY | os.O_NOCTTY) > 0
 # %%
 if written:
-
-    def make_weight(n, m, scale):
-        generator = torch.Generator().manual_seed(0)
-        return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+    __RIGHT__
