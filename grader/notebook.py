@@ -24,13 +24,13 @@ from grader.graphs.model import Graph, read_graph
 from grader.runtime.names import answer_status
 from grader.sandbox.plan import TimeLimits
 from grader.student.check import Failure, QuestionReport, Status
-from grader.student.hints import Hint, authors_hints
+from grader.student.hints import Hint, hints_to, no_hint
 from grader.student.kernel import CellLog, CellRun, Printed, StoppedError, quiet, sources_of, time_limit
 from grader.student.notebook import Question, StudentNotebook, open_notebook, released_notebook
 from grader.student.public_tests import LastCall, failure_of, gradients_are_on, tests_in
 from grader.student.unsaved import note_check
 from grader.student.verdict import HintShown, Sentence, Verdict, Verdicts
-from grader.text import terminal_text
+from grader.text import capital, terminal_text
 
 __all__ = ["Notebook"]
 
@@ -130,14 +130,14 @@ class Notebook:
         asked = _asked(self._notebook(), question)
         hints = self._hints_to(asked)
         if not hints:
-            raise GraderError(f"There is no hint for {asked.id}: read its task again, and run its check.")
+            raise GraderError(capital(no_hint(asked)))
         number = self._hints[asked.id] = min(self._hints.get(asked.id, 0) + 1, len(hints))
-        return HintShown(asked.id, hints[number - 1], number, len(hints))
+        return HintShown(asked.id, hints[number - 1], len(asked.hints))
 
     def _hints_to(self, question: Question) -> list[Hint]:
         """The hints for a question, without those about an error that the last check did not raise."""
         is_solved = question.id in self._without_error
-        return [hint for hint in authors_hints(question) if not (is_solved and hint.is_about_an_error)]
+        return [hint for hint in hints_to(question) if not (is_solved and hint.is_about_an_error)]
 
     def __getattr__(self, name: str) -> Any:
         """Any other call, such as Otter's `export`, or a misspelt one."""
@@ -154,25 +154,27 @@ class Notebook:
 
     def _verdict(self, question: Question, notebook: StudentNotebook, names: dict[str, Any]) -> Verdict:
         function, starter, run = question.function, question.starter_cell, _NOTHING
+        log, opened = self._log, Path(os.environ.get(_SESSION, ""))
+        starter_id = starter.id if starter else ""
+        cell, again = log.last_run(function, starter_id) if log else None, ""
+        failed = cell.failure if cell and function not in cell.given else None
         status: Status = "missing"
         if function in names and question.check is None:
             status = "unchecked"
+        elif function in names and failed:
+            status = "fails"  # an old function, which is not the one in the cell
         elif function in names:
             run = _run(question, names, _seconds())
             status = "fails" if any(failure for _, failure in run.tests) else "passes"
             if starter and notebook.released:  # only a released notebook has the starter code
                 answered = answer_status(starter.source, function, names, sources_of(linecache.cache))
                 status = "untouched" if answered == "untouched" else status
-        log, opened = self._log, Path(os.environ.get(_SESSION, ""))
-        starter_id = starter.id if starter else ""
-        cell, again = log.last_run(function, starter_id) if log else None, ""
         if cell:
             note_check(opened, question.id, cell.source, cell.ended)
             run = run.placed(cell)
             if self._checked.get(question.id) is cell:
                 again = cell.first_line_of_its_own(starter.source if starter else "")
             self._checked[question.id] = cell
-        failed = cell.failure if cell and function not in cell.given else None
         is_outdated = cell is not None and cell.is_outdated(function, opened)
         is_older = failed is not None or is_outdated
         (self._passed.add if status == "passes" and not is_older else self._passed.discard)(question.id)
@@ -186,11 +188,11 @@ class Notebook:
             has_run=log is not None and log.has_run(starter_id),
             is_outdated=is_outdated,
             again=again,
-            passed=len(self._passed),
-            count=sum(other.check is not None for other in notebook.questions),
+            passed=frozenset(self._passed),
+            checked=tuple(other.id for other in notebook.questions if other.check),
             printed=run.printed,
             graph=run.graph,
-            hints=tuple(hints) if status == "fails" else (),
+            hints=tuple(hints) if status == "fails" and not is_older else (),
         )
 
 

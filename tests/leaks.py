@@ -37,7 +37,7 @@ _EVERYDAY_LINE = re.compile(
 )
 EVERYDAY_NAMES = {
     *("_mapped", "by_name", "cloned", "clipped", "closure", "contents", "known_answers", "originals"),
-    *("Layers", "broken", "recursion", "turned"),
+    *("broken", "recursion", "turned"),
 }
 
 

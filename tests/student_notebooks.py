@@ -46,6 +46,8 @@ POINTS = {"q1": 4, "q2": 3, "q3": 2.5}
 LEVELS = {"q1": {"x": ["float32 or float64", "is 1"], "the call": ["called under no_grad()"]}}
 #: What a passed check of q1 says about the graded checks.
 COVERAGE = "The public check passes. The graded checks also use: float64, under `no_grad()`, `x` is 1."
+#: What a notebook of several questions says about them.
+COVERAGE_OF_SEVERAL = "The graded checks use more inputs than the public ones: each task lists them."
 
 
 def code(source, identity=None):

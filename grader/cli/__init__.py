@@ -10,7 +10,7 @@ import io
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -48,8 +48,36 @@ def _help_all(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:
         ctx.exit()
 
 
+class _UsageError(click.UsageError):
+    """An error of click's, which `put` prints."""
+
+    def __init__(self, error: click.UsageError) -> None:
+        super().__init__(error.message, error.ctx)
+        self._error = error
+
+    def show(self, file: IO[Any] | None = None) -> None:  # noqa: ARG002 - always on the terminal
+        said = io.StringIO()
+        self._error.show(said)
+        _complain(*said.getvalue().splitlines())
+
+
+def _complain(*lines: str) -> None:
+    """Print lines to standard error."""
+    from grader.console import console, put
+
+    to = console(stderr=True)
+    for line in lines:
+        put(to, line)
+
+
 class _Commands(click.Group):
     """Prints an error that a user can cause as a sentence, and exits with its status."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        try:
+            return super().make_context(*arguments, **options)
+        except click.UsageError as error:
+            raise _UsageError(error) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands by audience; outside a course, list the students' commands only."""
@@ -67,17 +95,18 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except click.UsageError as error:
+            raise _UsageError(error) from error
         except GraderError as error:
-            click.echo(f"grader: {error}", err=True)
+            _complain(f"grader: {error}")
             ctx.exit(error.exit_status)
         except ModuleNotFoundError as error:
             missing = (error.name or "").partition(".")[0]
             if missing in {"", "grader", *sys.stdlib_module_names}:
                 raise  # that is our mistake
-            click.echo(
+            _complain(
                 f"grader: this command needs {missing}, which is not installed here: run"
-                " pip install '.[instructor]' in the folder of the course",
-                err=True,
+                " `pip install '.[instructor]'` in the folder of the course"
             )
             ctx.exit(GraderError.exit_status)
 

@@ -51,10 +51,12 @@ def check(path: str | None, question: str | None, seconds: float, verbose: bool,
         raise SystemExit(check_for_github(path, question, seconds))
     if path is None:
         raise click.UsageError("Missing argument 'NOTEBOOK'.")
+    from grader.console import console, put
     from grader.student.check import check as check_notebook
-    from grader.student.display import console, print_report, working
+    from grader.student.display import print_report, working
     from grader.student.notebook import find_notebook, open_notebook
     from grader.student.process import RunnerPool
+    from grader.student.remembered import remember
     from grader.student.unsaved import unsaved_line
 
     notebook = open_notebook(find_notebook(path))
@@ -63,8 +65,10 @@ def check(path: str | None, question: str | None, seconds: float, verbose: bool,
     with RunnerPool(shows=verbose) as pool, shown:
         report = check_notebook(notebook, questions, seconds, pool.take, in_full=question is not None)
     print_report(console(), report)
+    if question is None:
+        remember(report, seconds)
     if unsaved := unsaved_line(notebook):
-        click.echo(unsaved)
+        put(console(), unsaved)
     if not all(answer.is_done or answer.status == "unchecked" for answer in report.questions):
         raise SystemExit(1)
 
@@ -76,21 +80,21 @@ def check(path: str | None, question: str | None, seconds: float, verbose: bool,
 def hint(path: str, question: str | None, number: int) -> None:
     """Show a hint for a question; higher numbers reveal more.
 
-    Example: hint 01_leaves q2 3. The first hint says what the question asks. The last ones say what the
-    public check tests.
+    Example: hint 01_leaves q2 3. The hints are those below the task in the notebook.
     """
-    from grader.student.display import console, print_hint
+    from grader.console import COMMAND, console, put
+    from grader.student.display import print_hint
     from grader.student.hints import find_hint
     from grader.student.notebook import argument_of, find_notebook
 
-    found = find_notebook(path)
-    identity, given, count = find_hint(found, _given(question), number)
+    found, to = find_notebook(path), console()
+    asked, given, count = find_hint(found, _given(question), number)
     argument = argument_of(found)
-    print_hint(console(), identity, given, number, count)
+    print_hint(to, asked.id, given, count)
     if number < count:
-        click.echo(f"More: python -m grader hint {argument} {identity} {number + 1}")
+        put(to, f"More: {COMMAND} hint {argument} {asked.id} {number + 1}")
     else:
-        click.echo(f"That was the last one. Try: python -m grader check {argument} {identity}")
+        put(to, f"That was the last hint. Try: {COMMAND} check {argument} {asked.id}")
 
 
 @click.command()
@@ -131,27 +135,28 @@ def reset(path: str, question: str | None, yes: bool) -> None:
     Changes only the cell of NOTEBOOK that defines the function of QUESTION. Saves your version in a file
     beside the notebook.
     """
+    from grader.console import console, put
     from grader.student.notebook import find_notebook, open_notebook
     from grader.student.reset import carry_out, plan
     from grader.text import terminal_text
 
-    notebook = open_notebook(find_notebook(path))
+    notebook, to = open_notebook(find_notebook(path)), console()
     planned = plan(notebook, notebook.question(_given(question)))
     identity = planned.question.id
     if not planned.is_needed:
-        click.echo(f"{identity} of {notebook.name} is already the starter code. Nothing was changed.")
+        put(to, f"{identity} of {notebook.name} is already the starter code. Nothing was changed.")
     elif not yes and not _confirm(notebook.name, planned):
-        click.echo("Nothing was changed.")
+        put(to, "Nothing was changed.")
         return
     else:
-        kept = carry_out(notebook, planned)
-        click.echo(f"{identity} of {notebook.name} is the starter code again.")
-        if kept:
-            click.echo(f"Your version is saved in {terminal_text(str(kept))}")
-        click.echo("If the notebook is open in Jupyter, reload it from disk before you save it there.")
-    if planned.later:
-        cells, function = ", ".join(map(str, planned.later)), planned.question.function
-        click.echo(f"Mind that code cell {cells} defines {function} too, and runs later: delete it.")
+        saved = carry_out(notebook, planned)
+        put(to, f"{identity} of {notebook.name} is the starter code again.")
+        if saved:
+            put(to, f"Your version is saved in {terminal_text(str(saved))}")
+        put(to, "If the notebook is open in Jupyter, reload it from disk before you save it there.")
+    for number in planned.later:
+        again = f"it defines {planned.question.function} again, and runs later."
+        put(to, f"Delete {notebook.cell_name(number)}: {again}")
 
 
 @click.command()
@@ -182,14 +187,18 @@ def _given(question: str | None) -> str:
 
 
 def _confirm(name: str, planned: Reset) -> bool:
-    from grader.student.notebook import cell_name
+    from grader.console import console, put
 
-    starter_code = f"the starter code of {planned.question.id}"
-    asked = f"Insert {starter_code} into {name}?"
+    asked = planned.question.name
     if planned.cell:
-        cell = cell_name(planned.cell.number, planned.cell.source)
-        asked = f"Replace {cell} of {name} by {starter_code}?"
+        put(
+            console(),
+            f"This replaces the cell of {asked} in {name} by its starter code, and saves your version.",
+        )
+    else:
+        put(console(), f"This inserts the starter code of {asked} into {name}.")
     try:
-        return click.confirm(asked, default=False)
+        return click.confirm("Continue?", default=False)
     except click.Abort:
+        put(console())  # ends the line of the prompt
         raise GraderError("no answer, so nothing was changed: add --yes to skip the question.") from None

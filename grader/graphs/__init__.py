@@ -8,7 +8,8 @@
   of bold names depend on the fonts of the machine. The package's fontconfig warns on stderr about settings of
   a newer system.
 * **A notebook gets images** (``as_images``), because JupyterLab removes inline SVG and style sheets from a
-  notebook that it does not trust, and keeps an ``<img>`` whose source is data.
+  notebook that it does not trust, and keeps an ``<img>`` whose source is data. Inside of an image, the media
+  feature ``prefers-color-scheme`` has the scheme of the page around it, which JupyterLab sets with its theme.
 * **Graphs with more than 80 lines have straight lines.** Routing them around boxes took 90 ms for the densest
   allowed graph; straight lines take 15 ms.
 * **Only a student's own ``xray`` draws large graphs.** A worker's answer has a bounded size. At home, up to

@@ -38,6 +38,11 @@ _CLASSES = {
 _ZOOM = 2  # pixels of the file for one of the page: letters stay sharp on a fine screen
 _COLOURS = 32  # of line art with smooth edges; the file is a third of what it would be
 _INK, _PAPER = "#1a1a1a", "#ffffff"
+#: A browser draws an image in the color scheme of the page around it. Where that is unknown, paper is white.
+_SCHEMES = (
+    f"<style>svg{{color:{_INK}}}"
+    "@media (prefers-color-scheme:dark){svg{color:#e6edf3}.paper{fill:none}}</style>"
+)
 _REACHED, _MISSED = 3, 2  # names that a sentence lists
 _SVG = re.compile("<svg(?P<attributes>.*?)>.*?</svg>", re.DOTALL)
 _OF_PYTHON = re.compile(r"Backward$")  # torch numbers its own nodes: MulBackward0
@@ -87,19 +92,27 @@ def _text(word: str) -> str:
 
 def on_paper(svg: str) -> str:
     """An ``<svg>`` of ours as a file of its own: dark on white."""
-    start, rest = svg.replace("currentColor", _INK).split(">", 1)
+    return _with_paper(svg.replace("currentColor", _INK), f'fill="{_PAPER}"')
+
+
+def _with_paper(svg: str, look: str, style: str = "") -> str:
+    """An ``<svg>`` of ours with a style sheet, and a rectangle behind everything."""
+    start, rest = svg.split(">", 1)
     left = re.search(r'viewBox="(\S+) (\S+)', start)
     corner = f'x="{left[1]}" y="{left[2]}"' if left else ""
-    return f'{start}><rect {corner} width="100%" height="100%" fill="{_PAPER}"/>{rest}'
+    return f'{start}>{style}<rect {corner} width="100%" height="100%" {look}/>{rest}'
 
 
 def as_images(html: str) -> str:
-    """HTML with each ``<svg>`` of ours as an image, which JupyterLab also shows in an untrusted notebook."""
+    """HTML with each ``<svg>`` of ours as an image, which JupyterLab also shows in an untrusted notebook.
+
+    On a page whose color scheme is dark, the images are light on the page's own background.
+    """
     return _SVG.sub(_image, html)
 
 
 def _image(svg: re.Match[str]) -> str:
-    data = b64encode(on_paper(svg[0]).encode()).decode()
+    data = b64encode(_with_paper(svg[0], f'class="paper" fill="{_PAPER}"', _SCHEMES).encode()).decode()
     attributes = svg["attributes"].replace("aria-label=", "alt=")
     return f'<img src="data:image/svg+xml;base64,{data}"{attributes}>'
 

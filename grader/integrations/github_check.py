@@ -41,7 +41,7 @@ from grader.student.notebook import (
     released_notebook,
 )
 from grader.student.process import RunnerPool
-from grader.text import markdown_text, some, terminal_line, terminal_text
+from grader.text import capital, markdown_text, some, terminal_line, terminal_text
 
 _REMARKS = {"untouched": "This question is still the starter code.", "missing": "No cell defines {name}."}
 _MOST_PLACES = 3
@@ -207,10 +207,10 @@ def _score(report: NotebookReport, answer: QuestionReport) -> QuestionScore:
         lines.append(_REMARKS[answer.status].format(name=question.function))
     for title, failure in answer.tests:
         if failure is not None:
-            lines += [f"Not yet: {terminal_text(title)}", *failure_lines(failure)]
+            lines += [f"Not yet: {terminal_text(title)}", *failure_lines(failure, report.notebook)]
     for cell, failure in report.cells:
         said = terminal_line(" ".join(failure.text.split()))
-        lines.append(f"C{report.cell_name(cell)[1:]} failed: {said}")
+        lines.append(f"{capital(report.notebook.cell_name(cell))} failed: {said}")
     return QuestionScore(
         question.id,
         terminal_text(question.title),
@@ -219,11 +219,11 @@ def _score(report: NotebookReport, answer: QuestionReport) -> QuestionScore:
         "pass" if passes else "fail",
         ("\n".join(lines) or None) if not passes else None,
         round(answer.seconds, 3),
-        tuple(_check_scores(answer)),
+        tuple(_check_scores(answer, report.notebook)),
     )
 
 
-def _check_scores(answer: QuestionReport) -> Iterator[CheckScore]:
+def _check_scores(answer: QuestionReport, notebook: StudentNotebook) -> Iterator[CheckScore]:
     """The public tests of a question, which share its points where all of them pass."""
     tests = answer.tests
     shares = (
@@ -231,7 +231,7 @@ def _check_scores(answer: QuestionReport) -> Iterator[CheckScore]:
     )
     for (title, failure), share in zip(tests, shares, strict=False):
         score = share if answer.is_done else 0.0
-        message = "\n".join(failure_lines(failure)) if failure else None
+        message = "\n".join(failure_lines(failure, notebook)) if failure else None
         yield CheckScore(terminal_text(title), score, share, "fail" if failure else "pass", message)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from grader.errors import BrokenRunError
 from grader.notebooks.definitions import questions_checked
-from grader.student.notebook import Question, StudentNotebook, cell_name
+from grader.student.notebook import Question, StudentNotebook
 from grader.student.process import RunnerProcess
 
 Status = Literal["passes", "fails", "untouched", "missing", "unchecked"]
@@ -66,9 +66,21 @@ class NotebookReport:
     cells: tuple[tuple[int, Failure], ...]
     questions: tuple[QuestionReport, ...]
 
-    def cell_name(self, number: int) -> str:
-        """The name of one of the notebook's code cells."""
-        return cell_name(number, self.notebook.code[number - 1].source)
+    def concerns(self, number: int, question: Question) -> bool:
+        """Whether a failed cell may affect a question: it is the question's cell, or above it."""
+        cell = self.notebook.cell_of(question)
+        return cell is None or number <= cell.number
+
+    def failed_cell(self, found: QuestionReport) -> int | None:
+        """The failed cell because of which a question's function is not defined; None if there is none."""
+        if found.status != "missing":
+            return None
+        failed = {number for number, _ in self.cells}
+        own = self.notebook.cell_of(found.question)
+        if own is not None and own.number in failed:
+            return own.number
+        naming = (cell.number for cell in self.notebook.code if found.question.function in cell.source)
+        return next((number for number in naming if number in failed), None)
 
     @property
     def is_begun(self) -> bool:

@@ -1,11 +1,10 @@
-"""The sentence after a passed public check: inputs that the graded checks also use."""
+"""The sentences after passed public checks: the graded checks use more inputs."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain, zip_longest
+from itertools import zip_longest
 
 from grader.course.assignment import THE_CALL
 from grader.student.notebook import Question
@@ -16,21 +15,23 @@ _DTYPES = re.compile(r"(?:float|int|complex|bool)\w* or (\w+)")
 _OF_THE_CALL = re.compile(r"^(?:called|with|in)? ?(?=\S)")
 
 
-def coverage(questions: Sequence[Question]) -> str:
-    """Say that public checks pass, and name levels that the graded checks use; code is in backticks.
-
-    Of several questions, the levels that most of them have come first.
-    """
-    passes = "The public check passes." if len(questions) == 1 else "The public checks pass."
-    levels = Counter(chain.from_iterable(dict.fromkeys(_levels(question)) for question in questions))
-    named = [level for level, _ in levels.most_common(_MOST)]
-    if not named:
-        return f"{passes} The graded checks test everything that the task says."
-    task = "the task" if len(questions) == 1 else "the tasks"
+def coverage(question: Question) -> str:
+    """Say that a public check passes, and name levels that the graded checks use; code is in backticks."""
+    levels = [*dict.fromkeys(_levels(question))]
+    if not levels:
+        return "The public check passes. The graded checks test everything that the task says."
+    named = levels[:_MOST]
     if len(levels) > len(named):
-        named.append(f"and {len(levels) - len(named)} more: see {task}")
+        named.append(f"and {len(levels) - len(named)} more: see the task")
     separator = "; " if any("," in level for level in named) else ", "
-    return f"{passes} The graded checks also use: {separator.join(named)}."
+    return f"The public check passes. The graded checks also use: {separator.join(named)}."
+
+
+def coverage_of_several(questions: Sequence[Question]) -> str:
+    """Say in a sentence that the graded checks of a notebook or a course test more than the public ones."""
+    if not any(question.levels for question in questions):
+        return "The graded checks test everything that the tasks say."
+    return "The graded checks use more inputs than the public ones: each task lists them."
 
 
 def _levels(question: Question) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,12 +11,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from grader.console import COMMAND, coded, console, put, put_markdown, put_table
 from grader.course.assignment import BONUS_TASK
 from grader.errors import GraderError
 from grader.student.check import Failure, NotebookReport, QuestionReport, Status
-from grader.student.coverage import coverage
+from grader.student.coverage import coverage, coverage_of_several
 from grader.student.hints import Hint
-from grader.text import capital, terminal_line, terminal_text
+from grader.student.notebook import StudentNotebook
+from grader.text import capital, some, terminal_line, terminal_text
 
 
 class _Words(NamedTuple):
@@ -43,32 +44,8 @@ _REASONS = {
     "ModuleNotFoundError": "It is not installed here or, if it is your own file, not submitted.",
     "EOFError": "A check cannot wait for input.",
 }
-COMMAND = "python -m grader"
-_CODE = re.compile(r"`([^`]+)`")
 _BAR = 40  # characters of the bar that shows progress
-_NARROWEST = 30  # minimum width of a text, however far it is indented
-
-
-def console(*, stderr: bool = False) -> Console:
-    """The console of a student; text is never interpreted as markup."""
-    return Console(emoji=False, markup=False, highlight=False, soft_wrap=True, stderr=stderr)
-
-
-def put(to: Console, text: str | Text, indent: int = 0) -> None:
-    """Print a text; a terminal wraps it at words below its indentation, and shows code without backticks."""
-    shown = text if isinstance(text, Text) else coded(to, text)
-    margin = Text(" " * indent)
-    lines = shown.wrap(to, max(to.width - indent, _NARROWEST)) if to.is_terminal else [shown]
-    for line in lines or [Text()]:
-        to.print(margin, line, sep="")
-
-
-def coded(to: Console, text: str) -> Text:
-    """The text, with code in bold instead of in backticks where a terminal can show that."""
-    if not to.is_terminal or to.color_system is None:
-        return Text(text)
-    parts = _CODE.split(text)  # every second one is code
-    return Text.assemble(*((part, "bold" if index % 2 else "") for index, part in enumerate(parts)))
+_MOST_ELSEWHERE = 3  # failed cells that the check of another question names
 
 
 @contextmanager
@@ -93,71 +70,69 @@ def mark(to: Console, status: Status) -> Text:
     return Text(sign, words.style)
 
 
-def print_report(to: Console, report: NotebookReport) -> None:
+def print_report(to: Console, report: NotebookReport, *, is_unchanged: bool = False) -> None:
     """Print a whole check: failed cells, each question, then the next step.
 
     For a single question, also print what its starter code does, or its afterword if it passes.
     """
-    to.print(Text(report.notebook.name, "bold"))
-    print_cells(to, report)
+    put(to, Text(report.notebook.name, "bold"))
+    focus = report.questions[0] if len(report.questions) == 1 else None
+    print_cells(to, report, focus)
     for question in report.questions:
-        _print_question(to, question, report, in_full=len(report.questions) == 1)
-    to.print()
-    for line in closing(report):
+        _print_question(to, question, report, in_full=focus is not None)
+    put(to)
+    for line in closing(report, is_unchanged=is_unchanged):
         put(to, line)
 
 
 def print_focus(to: Console, report: NotebookReport, focus: QuestionReport) -> None:
-    """Print the marks of a notebook, its failed cells, and everything about one question."""
+    """Print the marks of a notebook, the failed cells above a question, and everything about it."""
     put(to, Text.assemble((report.notebook.name, "bold"), "  ", marks(to, report, focus.question.id)))
-    print_cells(to, report)
+    print_cells(to, report, focus)
     _print_question(to, focus, report, in_full=True)
 
 
-def print_hint(to: Console, question: str, given: Hint, number: int, count: int) -> None:
-    """Print a hint for a question, with its number and the number of hints."""
-    put(to, Text(f"{question} · {terminal_text(given.heading)}  ({number} of {count})", "bold"))
-    to.print()
-    text = "\n".join(map(terminal_text, given.text.splitlines()))
-    if to.is_terminal:
-        from rich.markdown import Markdown  # noqa: PLC0415 - a tenth of a second, for hints only
-
-        to.print(Markdown(text), soft_wrap=False)
-    else:
-        to.print(text)
-    to.print()
+def print_hint(to: Console, question: str, given: Hint, count: int) -> None:
+    """Print a hint for a question, and how many there are."""
+    put(to, Text(f"{question}, hint {given.number} of {count}", "bold"))
+    put(to)
+    put_markdown(to, "\n".join(map(terminal_text, given.text.splitlines())))
+    put(to)
 
 
-def closing(report: NotebookReport) -> Iterator[str]:
+def closing(report: NotebookReport, *, is_unchanged: bool = False) -> Iterator[str]:
     """The number of public checks that pass, further inputs of the graded checks, and the next step."""
     whole = len(report.questions) == len(report.notebook.questions)
+    passed = [answer.question for answer in report.questions if answer.is_done]
     if len(report.questions) > 1:
-        yield counted(report.questions)
-    if passed := [answer.question for answer in report.questions if answer.is_done]:
-        yield coverage(passed)
+        yield counted(report.questions, is_unchanged=is_unchanged)
+    if passed:
+        yield coverage(passed[0]) if len(report.questions) == 1 else coverage_of_several(passed)
     following = report.next_question
     argument = report.notebook.argument
     if following is not None:
         identity = following.question.id
         begin = "Next:" if report.is_begun or following.status != "untouched" else "Start with"
         yield f"{begin} {identity}, {terminal_text(following.question.title)}."
-        yield f"Stuck? {COMMAND} hint {argument} {identity}"
+        if following.question.hints:
+            yield f"Stuck? {COMMAND} hint {argument} {identity}"
     elif whole:
         yield _when_done(report)
-    elif report.cells:
-        yield _about_failed_cell(report)
-        yield f"The other questions: {COMMAND} check {argument}"
     else:
+        if any(report.concerns(cell, report.questions[0].question) for cell, _ in report.cells):
+            yield _about_failed_cell(report)
         yield f"The other questions: {COMMAND} check {argument}"
 
 
-def focus_closing(report: NotebookReport, focus: QuestionReport) -> Iterator[str]:
+def focus_closing(
+    report: NotebookReport, focus: QuestionReport, *, is_unchanged: bool = False
+) -> Iterator[str]:
     """The same, if keys choose a question."""
-    yield counted(report.questions)
+    yield counted(report.questions, is_unchanged=is_unchanged)
     following = report.question_after(focus.question.id)
     if not focus.is_done:
         return
-    yield coverage([focus.question])
+    yield coverage(focus.question)
     if following is not None:
         name = f"{following.question.id}, {terminal_text(following.question.title)}"
         yield f"Press n to go on with {name}."
@@ -174,16 +149,16 @@ def _when_done(report: NotebookReport) -> str:
 
 
 def _about_failed_cell(report: NotebookReport) -> str:
-    guilty = report.cell_name(report.cells[0][0])
+    guilty = report.notebook.cell_name(report.cells[0][0])
     return f"But {guilty} fails: fix or delete it, because Jupyter stops there."
 
 
-def counted(questions: Sequence[QuestionReport]) -> str:
+def counted(questions: Sequence[QuestionReport], *, is_unchanged: bool = False) -> str:
     """How many public checks pass; a bonus task does not count and has a sentence of its own."""
     bonus_tasks = [answer for answer in questions if answer.question.id == BONUS_TASK]
     beside = "".join(f" The bonus task {_WORDS[answer.status].bonus_task}." for answer in bonus_tasks)
     passed, count = _pass_count(questions)
-    return f"{passed} of {count} public checks pass.{beside}"
+    return f"{passed} of {count} public checks pass{': no change' if is_unchanged else ''}.{beside}"
 
 
 def _pass_count(questions: Sequence[QuestionReport]) -> tuple[int, int]:
@@ -200,26 +175,45 @@ def _progress(questions: Sequence[QuestionReport]) -> str:
     return f"Progress: [{'#' * done}{'-' * (_BAR - done)}] {passed}/{count} public checks"
 
 
-def print_cells(to: Console, report: NotebookReport) -> None:
-    """Print failed cells, each with the reason and the line."""
+def print_cells(
+    to: Console, report: NotebookReport, focus: QuestionReport | None = None, indent: int = 2
+) -> None:
+    """Print failed cells, each with the reason and the line; if a question has the focus, only its cells."""
+    elsewhere: list[str] = []
     for cell, failure in report.cells:
-        _print_cell(to, cell, failure, report)
+        if focus is None or report.concerns(cell, focus.question):
+            _print_cell(to, cell, failure, report.notebook, indent)
+        else:
+            elsewhere.append(report.notebook.cell_name(cell))
+    if elsewhere:
+        fails = "fails" if len(elsewhere) == 1 else "fail"
+        put(to, _warning(to, f"! Elsewhere {', '.join(some(elsewhere, _MOST_ELSEWHERE))} {fails}."), indent)
 
 
-def _print_cell(to: Console, cell: int, failure: Failure, report: NotebookReport) -> None:
+def _print_cell(to: Console, cell: int, failure: Failure, notebook: StudentNotebook, indent: int) -> None:
     here = failure.cell in {cell, None}
-    where = report.cell_name(cell) + (f", line {failure.line}," if here and failure.line else "")
+    where = notebook.place(cell, failure.line if here else 0, is_subject=True)
     said = terminal_line(" ".join(failure.text.split()))
-    put(to, Text.assemble((f"! {where} ", "yellow"), coded(to, said)), 2)
+    put(to, Text.assemble(_warning(to, f"! {where} "), coded(to, said)), indent, hang=2)
     if failure.kind in _REASONS:
-        put(to, _REASONS[failure.kind], 6)
+        put(to, _REASONS[failure.kind], indent + 4)
     if failure.code:
-        elsewhere = "" if here else f" (code cell {failure.cell}, line {failure.line})"
-        put(to, Text(f"{terminal_line(failure.code)}{elsewhere}", "dim"), 6)
+        code = Text(terminal_line(failure.code), "dim")
+        if not here and failure.cell is not None:
+            code.append_text(coded(to, f" ({notebook.place(failure.cell, failure.line)})"))
+        put(to, code, indent + 4)
 
 
-def _headline(to: Console, found: QuestionReport) -> Text:
+def _warning(to: Console, text: str) -> Text:
+    shown = coded(to, text)
+    shown.stylize("yellow")
+    return shown
+
+
+def _headline(to: Console, found: QuestionReport, report: NotebookReport) -> Text:
     question, remark = found.question, _WORDS[found.status].remark
+    if report.failed_cell(found) is not None:
+        remark = "its cell does not run"
     title = f" {question.id}  {terminal_text(question.title)}" + (f"  ({remark})" if remark else "")
     return Text.assemble(mark(to, found.status), coded(to, title))
 
@@ -228,7 +222,7 @@ def _print_question(
     to: Console, found: QuestionReport, report: NotebookReport, *, in_full: bool = False
 ) -> None:
     """Print a question, and why it does not pass."""
-    put(to, _headline(to, found), 2)
+    put(to, _headline(to, found, report), 2, hang=2)
     if found.status == "missing":
         for line in _about_missing(found, report):
             put(to, line, 6)
@@ -237,8 +231,8 @@ def _print_question(
     if found.status == "fails" or (in_full and found.status == "untouched"):
         for title, failure in found.tests:
             status: Status = "passes" if failure is None else "fails"
-            put(to, Text.assemble(mark(to, status), " ", coded(to, terminal_text(title))), 6)
-            for line in failure_lines(failure) if failure else ():
+            put(to, Text.assemble(mark(to, status), " ", coded(to, terminal_text(title))), 6, hang=2)
+            for line in failure_lines(failure, report.notebook) if failure else ():
                 put(to, line, 8)
     check = found.question.check
     if in_full and found.is_done and (afterword := check.afterword if check else None):
@@ -248,21 +242,21 @@ def _print_question(
 def _about_missing(found: QuestionReport, report: NotebookReport) -> Iterator[str]:
     """Why a function may be undefined, and how to restore it."""
     name, identity = found.question.function, found.question.id
-    failed = dict(report.cells)
-    guilty = [cell.number for cell in report.notebook.code if cell.number in failed and name in cell.source]
-    if guilty:
-        yield f"{name} was not defined, because {report.cell_name(guilty[0])} failed: fix that first."
+    if (guilty := report.failed_cell(found)) is not None:
+        cell = report.notebook.cell_name(guilty)
+        yield f"{name} is not defined, because {cell} does not run: fix that first."
         return
     yield f"No cell defines {name}. Rename your function, or restore its cell:"
     yield f"{COMMAND} reset {report.notebook.argument} {identity}"
 
 
-def failure_lines(failure: Failure) -> Iterator[str]:
+def failure_lines(failure: Failure, notebook: StudentNotebook) -> Iterator[str]:
     """The message of a failed test, in lines for a terminal or a log."""
     yield from explanation(failure)
     if failure.cell is not None:
-        within = f", in {failure.function}" if failure.function else ""
-        yield terminal_line(f"at code cell {failure.cell}, line {failure.line}{within}: {failure.code}")
+        within = f"in {failure.function}, " if failure.function else ""
+        place = notebook.place(failure.cell, failure.line)
+        yield terminal_line(f"{within}{place}: {failure.code}")
 
 
 def explanation(failure: Failure) -> Iterator[str]:
@@ -300,17 +294,17 @@ def print_table(
             table.add_row(name, f"{passed} of {count}", marks(to, report))
             counted += report.questions if stems[path] not in seen else ()
             seen.add(stems[path])
-    to.print(table, soft_wrap=False)
-    to.print()
+    put_table(to, table)
+    put(to)
     key = Text.assemble(mark(to, "passes"), " passes  ", mark(to, "fails"), " does not yet  ")
-    to.print(key, mark(to, "untouched"), Text(" not started"), sep="")
+    put(to, Text.assemble(key, mark(to, "untouched"), " not started"))
     if counted:
-        to.print(_progress(counted))
+        put(to, _progress(counted))
     for report in found.values():
         if isinstance(report, GraderError):
             put(to, Text(terminal_line(str(report)), "red"))
     if begun := [answer.question for answer in counted if answer.is_done]:
-        put(to, coverage(begun))
+        put(to, coverage_of_several(begun))
     put(to, _next_step(found, stems))
 
 

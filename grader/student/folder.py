@@ -6,30 +6,28 @@ from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 
+from grader.console import console, put
 from grader.errors import GraderError
 from grader.student.check import NotebookReport, check, starter_code_report
-from grader.student.display import console, print_table, working
+from grader.student.display import print_table, working
 from grader.student.notebook import StudentNotebook, notebooks_in, open_notebook
 from grader.student.process import RunnerPool, RunnerProcess
 from grader.student.remembered import recall, remember
 from grader.student.unsaved import unsaved_line
 
 
-def check_notebooks(
-    paths: Collection[Path], seconds: float, *, reuses: bool = False
-) -> dict[Path, NotebookReport | GraderError]:
+def check_notebooks(paths: Collection[Path], seconds: float) -> dict[Path, NotebookReport | GraderError]:
     """The report on each notebook; one that cannot be read costs only itself.
 
-    A cell, or a test, may take so many seconds. A command that `reuses` reports runs no notebook that is
-    starter code only, or has not changed since its last report.
+    A cell, or a test, may take so many seconds. A notebook that is starter code only, or has not changed
+    since its last report, is not run.
     """
     found: dict[Path, NotebookReport | GraderError | None] = dict.fromkeys(paths)
     changed: list[StudentNotebook] = []
     for path in paths:
         try:
             notebook = open_notebook(path)
-            if reuses:
-                found[path] = starter_code_report(notebook, notebook.questions) or recall(notebook, seconds)
+            found[path] = starter_code_report(notebook, notebook.questions) or recall(notebook, seconds)
             if found[path] is None:
                 changed.append(notebook)
         except GraderError as error:
@@ -59,8 +57,8 @@ def _start(pool: RunnerPool, *, is_last: bool) -> RunnerProcess:
 def show_status(folder: Path, seconds: float) -> None:
     """Check all notebooks of a folder that have changed, see `check_notebooks`, and print a table."""
     stems, to = notebooks_in(folder), console()
-    reports = check_notebooks(stems, seconds, reuses=True)
+    reports = check_notebooks(stems, seconds)
     print_table(to, reports, stems)
     for report in reports.values():
         if isinstance(report, NotebookReport) and (unsaved := unsaved_line(report.notebook)):
-            to.print(unsaved)
+            put(to, unsaved)

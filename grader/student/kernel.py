@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import ctypes
 import io
+import re
 import signal
 import threading
 import time
@@ -25,6 +26,7 @@ from grader.text import without_controls
 
 _MOST_PRINTED = 4_000  # characters that are kept of what a call prints
 _MOST_WARNINGS = 5
+_OF_CPP = re.compile(r"\s*\(Triggered internally at [^)]*\)\.?")  # a warning's line of torch's C++ code
 _AGAIN = 1.0  # seconds until a call that goes on is stopped again
 
 
@@ -191,7 +193,7 @@ class Printed(io.TextIOBase):
     def warn(self, message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         """Take a warning, as ``warnings.showwarning`` does."""
         if len(self.warned) < _MOST_WARNINGS:
-            self.warned[f"{category.__name__}: {message}"] = None
+            self.warned[f"{category.__name__}: {_OF_CPP.sub('', str(message))}"] = None
 
 
 @contextmanager

@@ -12,14 +12,14 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
-from grader.course.assignment import heading_of
+from grader.course.assignment import BONUS_TASK, heading_of
 from grader.course.public_check import PublicCheck, read_public_check
 from grader.errors import GraderError
-from grader.notebooks.definitions import functions_and_classes
+from grader.notebooks.definitions import defines, functions_and_classes
 from grader.notebooks.files import NotebookError, is_notebook
 from grader.notebooks.reader import Cell, Document, DocumentCell, Notebook, read_document
 from grader.notebooks.recognition import recognise
-from grader.text import terminal_line, terminal_text
+from grader.text import quoted, terminal_line, terminal_text
 
 #: The names of a course's notebooks.
 NOTEBOOKS = "[0-9][0-9]_*.ipynb"
@@ -29,6 +29,7 @@ _RELEASED = (".handout", "assignments")
 #: The released notebooks in an installed package, so that a student's notebook works in any folder.
 _BROUGHT = Path(__file__).resolve().parents[1] / "handout"
 _LONGEST_NAME = 40
+_HINT = re.compile(r"<details>\s*<summary>.*?</summary>(.*?)</details>", re.DOTALL)
 _MOST_FOLDERS, _MOST_NOTEBOOKS = 1000, 100  # limits of the search for a moved notebook
 _NEEDS_NO_QUOTES = re.compile(r"[\w./\\:-]+")
 _SAVE_AGAIN = "If it is open in Jupyter, save it there once more."
@@ -61,6 +62,16 @@ class Question:
     def points(self) -> float:
         """Its points, from the file of its public check; 0 without one."""
         return self.check.points if self.check else 0.0
+
+    @property
+    def name(self) -> str:
+        """Its name within a sentence."""
+        return "the bonus task" if self.id == BONUS_TASK else self.id
+
+    @property
+    def hints(self) -> list[str]:
+        """The texts of the hints, which are folded below the task."""
+        return [text.strip() for text in _HINT.findall(self.prose)]
 
 
 @dataclass(frozen=True)
@@ -100,6 +111,45 @@ class StudentNotebook:
         starter = {question.starter_cell.index for question in self.questions if question.starter_cell}
         cells = self.released.cells if self.released else ()
         return [cell.source for cell in cells if cell.number and cell.index not in starter]
+
+    def cells_defining(self, question: Question) -> list[DocumentCell]:
+        """The code cells that define the function of a question."""
+        return [
+            cell for cell in self.document.cells if cell.number and defines(cell.source, question.function)
+        ]
+
+    def cell_of(self, question: Question) -> DocumentCell | None:
+        """The code cell with the answer to a question.
+
+        It has the id of the starter code. Without such a cell, it is the last one that defines the function.
+        """
+        released = question.starter_cell.id if question.starter_cell else ""
+        of_the_id = (cell for cell in self.document.cells if cell.number and cell.id and cell.id == released)
+        return next(of_the_id, None) or next(reversed(self.cells_defining(question)), None)
+
+    def cell_name(self, number: int) -> str:
+        """A code cell within a sentence: its question or first line, because Jupyter shows no number."""
+        for question in self.questions:
+            cell = self.cell_of(question)
+            if cell is not None and cell.number == number:
+                return f"the cell of {question.name}"
+        lines = (line.strip() for line in self.code[number - 1].source.splitlines())
+        name = terminal_line(next((line for line in lines if line and not line.startswith("#")), ""))
+        if len(name) > _LONGEST_NAME:
+            name = f"{name[:_LONGEST_NAME].rstrip()} ..."
+        return f"code cell {number} ({quoted(name)})" if name else f"code cell {number}"
+
+    def place(self, number: int, line: int, *, is_subject: bool = False) -> str:
+        """A line of a code cell within a sentence; the cell alone if the line is 0.
+
+        With `is_subject`, the verb follows, and so a comma if it is needed.
+        """
+        name = self.cell_name(number)
+        if not line:
+            return name
+        if name.startswith("the "):
+            return f"line {line} of {name}"
+        return f"{name}, line {line}{',' if is_subject else ''}"
 
     def question(self, name: str) -> Question:
         """The question of an id (``q3``, ``3``) or of a function's name.
@@ -366,15 +416,3 @@ def _below_headings(document: Document, checks: dict[str, PublicCheck]) -> Itera
 def _defines_answer(cell: DocumentCell, check: PublicCheck | None) -> bool:
     names = functions_and_classes(cell.source)
     return bool(names) if check is None or check.function is None else check.function in names
-
-
-def cell_name(number: int, source: str) -> str:
-    """A code cell by its number, which Jupyter does not show, and its definition or first line."""
-    defined = functions_and_classes(source)
-    kind = "class" if defined and re.search(rf"(?m)^class\s+{re.escape(defined[0])}\b", source) else "def"
-    lines = [line.strip() for line in source.splitlines()]
-    first = next((line for line in lines if line and not line.startswith("#")), "")
-    name = terminal_line(f"{kind} {defined[0]}" if defined else first)
-    if len(name) > _LONGEST_NAME:
-        name = f"{name[:_LONGEST_NAME].rstrip()} ..."
-    return f"code cell {number} ({name})" if name else f"code cell {number}"

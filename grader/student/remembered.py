@@ -1,4 +1,4 @@
-"""The cache of `status`: a notebook's last report, which is shown again while nothing has changed."""
+"""The cache of `status` and `submit`: a notebook's last report, used again while nothing has changed."""
 
 from __future__ import annotations
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from grader.errors import GraderError
 from grader.files import atomic_path
-from grader.notebooks.definitions import defines
 from grader.notebooks.reader import Document, DocumentCell, read_document
 from grader.student.notebook import Question, StudentNotebook
 from grader.text import file_name, terminal_text
@@ -46,8 +45,6 @@ class Reset:
 def plan(notebook: StudentNotebook, question: Question) -> Reset:
     """Plan the changes that restore a question's starter code.
 
-    The question's cell is found by its id; without an id, it is the last one that defines the name.
-
     Raises:
         GraderError: the released notebook is not near, or this one cannot be changed safely.
     """
@@ -69,9 +66,7 @@ def plan(notebook: StudentNotebook, question: Question) -> Reset:
             f"{notebook.name} is not in the form that Jupyter writes today: open it there, save it, and reset"
             " again."
         )
-    defining = [cell for cell in document.cells if cell.number and defines(cell.source, question.function)]
-    of_the_id = [cell for cell in document.cells if cell.number and cell.id and cell.id == starter.id]
-    cell = next(iter(of_the_id), None) or next(reversed(defining), None)
+    cell = notebook.cell_of(question)
     lines = starter.source.strip("\n").splitlines(keepends=True)
     if cell is None:
         new: dict[str, Any] = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
@@ -81,7 +76,7 @@ def plan(notebook: StudentNotebook, question: Question) -> Reset:
     else:
         is_text = isinstance(cells[cell.index].get("source"), str)
         cells[cell.index]["source"] = "".join(lines) if is_text else lines
-    others = tuple(other.number for other in defining if other != cell)
+    others = tuple(other.number for other in notebook.cells_defining(question) if other != cell)
     return Reset(question, starter, cell, others, _laid_out_as(text, content).encode(encoding))
 
 

@@ -26,7 +26,6 @@ import importlib
 import json
 import os
 import shutil
-import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -42,8 +41,6 @@ def main() -> None:
     watchdog = Path(sys.argv[2]).open("w", encoding="utf-8")  # noqa: SIM115 - open to the end
     faulthandler.dump_traceback_later(_START_SECONDS, exit=True, file=watchdog)
     request = _keep_stdin()
-    if not hasattr(signal, "setitimer"):  # as on Windows: the names that the worker's cells import
-        vars(signal).update(setitimer=lambda *_: None, ITIMER_REAL=0, SIGALRM=signal.SIGTERM)
     try:
         cells = importlib.import_module("grader.student.runner_cells")  # noqa: TID251 - in a process of its own
     except ImportError as error:

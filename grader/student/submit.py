@@ -10,11 +10,12 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.text import Text
 
+from grader.console import COMMAND, coded, console, put
 from grader.course.assignment import BONUS_TASK
 from grader.errors import GraderError
-from grader.student.check import NotebookReport, Status
-from grader.student.coverage import coverage
-from grader.student.display import COMMAND, coded, console, mark, print_cells, put
+from grader.student.check import NotebookReport, QuestionReport, Status
+from grader.student.coverage import coverage_of_several
+from grader.student.display import mark, print_cells
 from grader.student.folder import check_notebooks
 from grader.student.notebook import argument_of, assignment_of, find_notebook, notebooks_in
 from grader.student.unsaved import CHECKPOINTS, unsaved_line
@@ -26,6 +27,7 @@ class Remark(NamedTuple):
 
     status: Status
     text: str
+    is_about_cells: bool = False  # whether the failed cells follow
 
 
 def show_readiness(places: Sequence[str], seconds: float) -> bool:
@@ -49,11 +51,20 @@ def show_readiness(places: Sequence[str], seconds: float) -> bool:
     to = console()
     begun = {path: report for path, report in reports.items() if path not in unbegun}
     ready = [_show(to, path, report, _rivals(path, stems)) for path, report in begun.items()]
+    passed = [
+        answer.question
+        for report in begun.values()
+        if isinstance(report, NotebookReport)
+        for answer in report.questions
+        if answer.is_done
+    ]
+    if passed:
+        put(to, coverage_of_several(passed))
     if unbegun:
         names = ", ".join(terminal_text(path.stem) for path in unbegun)
-        to.print(f"Not started, so ignored: {names}.")
+        put(to, f"Not started, so ignored: {names}.")
     if not begun:
-        to.print(f"There is nothing to submit yet. Start with: {COMMAND} check {argument_of(unbegun[0])}")
+        put(to, f"There is nothing to submit yet. Start with: {COMMAND} check {argument_of(unbegun[0])}")
     return bool(ready) and all(ready)
 
 
@@ -81,15 +92,16 @@ def _rivals(path: Path, stems: Mapping[Path, str]) -> list[str]:
 
 def _show(to: Console, path: Path, report: NotebookReport | GraderError, rivals: Sequence[str]) -> bool:
     """Print the remarks about a notebook and the file to upload, and return whether it is ready."""
-    to.print(Text(terminal_text(path.name), "bold"))
+    put(to, Text(terminal_text(path.name), "bold"))
     if isinstance(report, GraderError):
-        put(to, Text.assemble(mark(to, "fails"), f" {terminal_line(str(report))}"), 2)
-        to.print()
+        put(to, Text.assemble(mark(to, "fails"), " ", coded(to, terminal_line(str(report)))), 2, hang=2)
+        put(to)
         return False
     remarks = [*remarks_of(report), *_about_names(report, rivals)]
     for remark in remarks:
-        put(to, Text.assemble(mark(to, remark.status), " ", coded(to, remark.text)), 2)
-    print_cells(to, report)
+        put(to, Text.assemble(mark(to, remark.status), " ", coded(to, remark.text)), 2, hang=2)
+        if remark.is_about_cells:
+            print_cells(to, report, indent=4)
     is_ready = not any(remark.status == "fails" for remark in remarks)
     if is_ready:
         put(to, "Ready. Save the notebook in Jupyter, then upload this file, or commit and push it:", 2)
@@ -98,8 +110,8 @@ def _show(to: Console, path: Path, report: NotebookReport | GraderError, rivals:
     status = path.stat()
     saved = datetime.fromtimestamp(status.st_mtime).astimezone()
     size = f"{max(1, round(status.st_size / 1000))} KB"
-    to.print(Text(f"  {terminal_line(str(path.resolve()))}  ({size}, saved {saved:%Y-%m-%d %H:%M})"))
-    to.print()
+    put(to, Text(f"{terminal_line(str(path.resolve()))}  ({size}, saved {saved:%Y-%m-%d %H:%M})"), 2)
+    put(to)
     return is_ready
 
 
@@ -108,25 +120,38 @@ def remarks_of(report: NotebookReport) -> Iterator[Remark]:
     if unsaved := unsaved_line(report.notebook):
         yield Remark("fails", unsaved)
     if report.cells:
-        yield Remark(
-            "fails", "Some cells fail: fix or delete the cells listed below, because Jupyter stops there."
+        which = (
+            "A cell fails: fix or delete it" if len(report.cells) == 1 else "Cells fail: fix or delete them"
         )
+        yield Remark("fails", f"{which}, because Jupyter stops there.", is_about_cells=True)
     else:
         yield Remark("passes", "All cells run from top to bottom in a fresh Python.")
     asked = [answer for answer in report.questions if answer.question.id != BONUS_TASK]
-    left = [answer.question.id for answer in asked if answer.status in {"untouched", "missing"}]
+    left = [answer for answer in asked if answer.status in {"untouched", "missing"}]
+    yield from _about_left(report, left)
     failed = [answer.question.id for answer in report.questions if answer.status == "fails"]
-    if left:
-        yield Remark(
-            "fails", f"Not started, or not defined: {', '.join(left)}. These questions would earn 0 points."
-        )
-    elif report.notebook.released is not None:
-        yield Remark("passes", "No question is still starter code.")
     if failed:
         look = f"{COMMAND} check {report.notebook.argument} {failed[0]}"
         yield Remark("fails", f"The public check fails: {', '.join(failed)}. To see why: {look}")
     elif len(left) < len(asked):
-        yield Remark("passes", coverage([answer.question for answer in report.questions if answer.is_done]))
+        does = "check passes" if len(asked) - len(left) == 1 else "checks pass"
+        yield Remark("passes", f"The public {does}.")
+
+
+def _about_left(report: NotebookReport, left: Sequence[QuestionReport]) -> Iterator[Remark]:
+    """Yield remarks about questions that would earn no points, by the reason."""
+    stopped = [answer for answer in left if report.failed_cell(answer) is not None]
+    for kind, why in (
+        ([answer for answer in left if answer.status == "untouched"], "Still the starter code"),
+        (stopped, "Not defined, because the cell does not run"),
+        ([answer for answer in left if answer.status == "missing" and answer not in stopped], "Not defined"),
+    ):
+        if kind:
+            earns = "This question" if len(kind) == 1 else "These questions"
+            names = ", ".join(answer.question.id for answer in kind)
+            yield Remark("fails", f"{why}: {names}. {earns} would earn 0 points.")
+    if not left and report.notebook.released is not None:
+        yield Remark("passes", "No question is still starter code.")
 
 
 def _about_names(report: NotebookReport, rivals: Sequence[str]) -> Iterator[Remark]:

@@ -52,8 +52,8 @@ class Verdict:
         has_run: whether the question's released cell ran to its end.
         is_outdated: whether the notebook was saved with another version of that cell since it ran.
         again: a line of the checked version of the cell, if that version was checked before.
-        passed: how many of the notebook's public checks passed when they last ran.
-        count: the number of public checks.
+        passed: the ids of questions whose public checks passed when they last ran.
+        checked: the ids of all questions that have a public check.
         printed: the function's output and warnings during the check.
         graph: the graph of the arguments and the result of the last call.
         hints: hints to show, the newest last.
@@ -64,8 +64,8 @@ class Verdict:
     has_run: bool
     is_outdated: bool
     again: str
-    passed: int
-    count: int
+    passed: frozenset[str]
+    checked: tuple[str, ...]
     printed: Printed
     graph: Graph | None
     hints: tuple[Hint, ...]
@@ -77,8 +77,13 @@ class Verdict:
         return "stale" if is_older and self.found.status != "missing" else self.found.status
 
     @property
+    def tests(self) -> tuple[tuple[str, Failure | None], ...]:
+        """The outcome of each test; none if an older function was checked."""
+        return () if self.status == "stale" else self.found.tests
+
+    @property
     def title(self) -> str:
-        """The question and its status."""
+        """The question and its title."""
         return f"{name_of(self.found.question.id)} · {self.found.question.title}"
 
     @property
@@ -90,19 +95,18 @@ class Verdict:
     def remark(self) -> str:
         """The sentence before the tests, or empty."""
         question, is_missing = self.found.question, self.found.status == "missing"
-        name = "the bonus task" if question.id == BONUS_TASK else question.id
-        cell, passes = f"The cell of {name}", "passes" if self.found.status == "passes" else "does not pass"
+        cell, name = f"The cell of {question.name}", question.name
         if self.failed:
             where = f", in line {self.failed.line}" if self.failed.line else ""
-            so = f"Your old function is still in memory, and {passes}."
-            if is_missing:
-                so = f"So {question.function} is not defined: fix the cell, and run it again."
+            so = "is not defined" if is_missing else "is still your old function, which was not checked"
+            so = f"So {question.function} {so}: fix the cell, and run it again."
             return f"{cell} did not run: it {self.failed.text.rstrip('.')}{where}. {so}"
         if is_missing and self.has_run:
             return f"{cell} ran, but did not define {question.function}: check the spelling of the name."
         if is_missing:
             return f"Run the cell of {name} first: {question.function} is not defined."
         if self.is_outdated:
+            passes = "passes" if self.found.status == "passes" else "does not pass"
             return f"{cell} was changed after it ran. The version that ran {passes}: run the cell again."
         if self.found.status == "untouched":
             return f"{question.function} is still the starter code: fix it above, and run its cell."
@@ -123,8 +127,15 @@ class Verdict:
         """Inputs that the graded checks use in addition, if the public check passes."""
         if self.status != "passes":
             return ""
-        progress = f" So far {self.passed} of {self.count} public checks pass." if self.count > 1 else ""
-        return f"{coverage([self.found.question])}{progress}"
+        counted = [question for question in self.checked if question != BONUS_TASK]
+        progress = ""
+        if len(self.checked) > 1:
+            progress = (
+                f" So far {len(self.passed.intersection(counted))} of {len(counted)} public checks pass."
+            )
+        if BONUS_TASK in self.passed and self.found.question.id != BONUS_TASK:
+            progress += " The bonus task passes."
+        return f"{coverage(self.found.question)}{progress}"
 
     @property
     def afterword(self) -> str:
@@ -139,15 +150,14 @@ class Verdict:
         mark, standing = self.shown
         yield f"{mark} {self.title} ({standing})"
         yield from (f"  {text}" for text in (self.remark, self.reminder) if text)
-        for title, failure in self.found.tests:
+        for title, failure in self.tests:
             yield f"  {_SHOWN['fails' if failure else 'passes'][0]} {title}"
             if failure:
                 yield from (f"    {line}" for line in explanation(failure))
                 if failure.code:
                     yield terminal_line(f"    {where(failure)}: {failure.code}")
         yield from (f"  {text}" for text in (self.coverage, self.afterword) if text)
-        for number, hint in enumerate(self.hints, start=1):
-            yield f"  Hint {number}: {hint.text}"
+        yield from (f"  Hint {hint.number}: {hint.text}" for hint in self.hints)
         if self.printed.is_any:
             yield f"  {self.printed.summary}:"
             yield self.printed.shown
@@ -158,18 +168,22 @@ class Verdict:
 
 @dataclass(frozen=True)
 class HintShown:
-    """A hint for a question, with its number and the number of hints."""
+    """A hint for a question, and how many there are."""
 
     question: str
     hint: Hint
-    number: int
     count: int
 
+    @property
+    def heading(self) -> str:
+        """The question and the number of the hint."""
+        return f"{name_of(self.question)}, hint {self.hint.number} of {self.count}"
+
     def __repr__(self) -> str:
-        return f"{name_of(self.question)}, hint {self.number} of {self.count}\n\n{self.hint.text}"
+        return f"{self.heading}\n\n{self.hint.text}"
 
     def _repr_markdown_(self) -> str:
-        return f"**{name_of(self.question)}, hint {self.number} of {self.count}**\n\n{self.hint.text}"
+        return f"**{self.heading}**\n\n{self.hint.text}"
 
 
 @dataclass(frozen=True)

@@ -14,29 +14,28 @@ from itertools import chain
 from pathlib import Path
 
 from rich.console import Console
-from rich.control import Control
 from rich.text import Text
 
 from grader import signals
+from grader.console import clear, console, put
 from grader.errors import GraderError
 from grader.notebooks.files import NotebookError, is_notebook
 from grader.notebooks.reader import read_notebook
 from grader.student.check import NotebookReport, QuestionReport, check
 from grader.student.display import (
-    console,
+    counted,
     focus_closing,
     mark,
     print_focus,
     print_hint,
     print_report,
-    put,
     working,
 )
-from grader.student.hints import hints_to
+from grader.student.hints import hints_to, no_hint
 from grader.student.keyboard import open_keyboard, read_keys
 from grader.student.notebook import assignment_of, notebooks_in, open_notebook
 from grader.student.process import RunnerPool
-from grader.text import terminal_text
+from grader.text import capital, terminal_text
 
 _LOOK_MS = 100  # seconds between two looks at keys while nothing is checked
 _LONG = 3.0  # seconds after which a check may well be dropped
@@ -72,7 +71,7 @@ def watch_folder(folder: Path, seconds: float) -> None:
         with RunnerPool() as pool:
             signals.when_interrupted(stop)
             if not to.is_terminal:
-                to.print(_STARTING)
+                put(to, _STARTING)
             pool.prepare()
             saved = _saved(folder)
             missed = next(saved)  # later saves are noticed
@@ -131,7 +130,7 @@ class Watcher:
                     self.press(key)
 
     def check(self, path: Path) -> None:
-        """Check a notebook and print the report, unless its code is unchanged."""
+        """Check a notebook and print the report, or only how many checks pass if its code is unchanged."""
         while True:
             with suppress(_DroppedError):
                 self._check(path)
@@ -142,8 +141,9 @@ class Watcher:
         try:
             notebook = open_notebook(path)
             if before and notebook.code == before.notebook.code and self._shown is before:
+                self._print_unchanged(before)
                 return
-            self._clear()
+            clear(self._to)
             with working(f"checking {notebook.name}" if self._last else _STARTING):
                 report = check(
                     notebook,
@@ -155,7 +155,7 @@ class Watcher:
                 )
         except GraderError as error:
             self._shown = None
-            self._clear()
+            clear(self._to)
             put(self._to, Text(terminal_text(str(error)), "red"))
             self._print_waiting()
         else:
@@ -208,60 +208,62 @@ class Watcher:
     def _show(self, report: NotebookReport, focus: QuestionReport) -> None:
         """Show a question."""
         self._focus[report.notebook.document.path] = focus.question.id
-        self._clear()
+        clear(self._to)
         self._print(report, None)
 
     def _give_hint(self, report: NotebookReport, focus: QuestionReport) -> None:
         """Print the next hint for a question; after the last one, the first."""
         hints, asked = hints_to(focus.question), (report.notebook.document.path, focus.question.id)
-        number = self._hints[asked] % len(hints)
-        self._hints[asked] = number + 1
-        self._to.print()
-        print_hint(self._to, focus.question.id, hints[number], number + 1, len(hints))
-        more = (
-            f"h gives hint {number + 2} of {len(hints)}."
-            if number + 1 < len(hints)
-            else "That was the last hint."
-        )
-        self._to.print(Text(more, "dim"))
+        put(self._to)
+        if not hints:
+            put(self._to, capital(no_hint(focus.question)))
+        else:
+            number = self._hints[asked] % len(hints)
+            self._hints[asked] = number + 1
+            print_hint(self._to, focus.question.id, hints[number], len(hints))
+            is_last = number + 1 == len(hints)
+            more = "That was the last hint." if is_last else f"h gives hint {number + 2} of {len(hints)}."
+            put(self._to, Text(more, "dim"))
         self._print_waiting()
 
     def _print(self, report: NotebookReport, before: NotebookReport | None) -> None:
         """Print a report, and what has changed."""
         focus = self._focused(report)
+        changed = _changed(report, before) if before else []
+        is_unchanged = before is not None and not changed
         if self._read is None:
-            print_report(self._to, report)
+            print_report(self._to, report, is_unchanged=is_unchanged)
         else:
             print_focus(self._to, report, focus)
-        self._to.print()
-        if before:
-            self._print_changes(report, before)
-        if self._read is not None:
-            for line in focus_closing(report, focus):
-                put(self._to, line)
-        self._print_waiting()
-
-    def _print_changes(self, report: NotebookReport, before: NotebookReport) -> None:
-        passed = {answer.question.id for answer in before.questions if answer.is_done}
-        changed = [answer for answer in report.questions if answer.is_done != (answer.question.id in passed)]
+        put(self._to)
         for answer in changed:
             words = "now passes" if answer.is_done else "does not pass any more"
             sign = mark(self._to, "passes" if answer.is_done else "fails")
-            self._to.print(sign, Text(f" {answer.question.id} {words}", "bold"), sep="")
-        if not changed:
-            self._to.print(Text("No question passes that did not before.", "dim"))
+            put(self._to, Text.assemble(sign, (f" {answer.question.id} {words}", "bold")))
+        if self._read is not None:
+            for line in focus_closing(report, focus, is_unchanged=is_unchanged):
+                put(self._to, line)
+        self._print_waiting()
+
+    def _print_unchanged(self, report: NotebookReport) -> None:
+        """Answer a save that did not change the code."""
+        put(self._to)
+        put(self._to, counted(report.questions, is_unchanged=True))
+        self._print_waiting()
 
     def _print_waiting(self) -> None:
         waiting = "Waiting for the next save."
-        self._to.print(
-            Text(f"{waiting} Ctrl-C ends this." if self._read is None else f"{waiting}\n{_KEYS}", "dim")
-        )
+        if self._read is None:
+            put(self._to, Text(f"{waiting} Ctrl-C ends this.", "dim"))
+            return
+        put(self._to, Text(waiting, "dim"))
+        put(self._to, Text(_KEYS, "dim"))
 
-    def _clear(self) -> None:
-        """Clear the screen; scrolling up shows the earlier text."""
-        if self._to.is_terminal:
-            self._to.print("\n" * (self._to.height - 1), end="")
-            self._to.control(Control.home())
+
+def _changed(report: NotebookReport, before: NotebookReport) -> list[QuestionReport]:
+    """The questions that pass now and did not before, or the other way around."""
+    passed = {answer.question.id for answer in before.questions if answer.is_done}
+    return [answer for answer in report.questions if answer.is_done != (answer.question.id in passed)]
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

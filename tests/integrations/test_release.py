@@ -500,7 +500,14 @@ os._exit(0)
 
 def test_students_are_spared_the_libraries_of_instructors(unpacked, tmp_path, one_wheel):
     """Their commands run from the wheel without the extra `instructor`; others say that it is missing."""
-    release(built(tmp_path / "course"), tmp_path / "out")
+    course = built(tmp_path / "course")
+    source = course.root / "solutions/01_tiny.py"
+    hint = "# <details><summary>Hint 1</summary>\n#\n# Add it.\n#\n# </details>"
+    heading = "# ## q1 · Double\n"
+    source.write_text(source.read_text(encoding="utf-8").replace(heading, f"{heading}#\n{hint}\n"))
+    course = Course.find(course.root)
+    build(course.assignments.values(), course.root / "assignments", course.all_points())
+    release(course, tmp_path / "out")
     done = run_python(SPARED + OF_STUDENTS, unpacked, tmp_path / "out")
     assert done.stdout == "done", done.stderr + done.stdout
 

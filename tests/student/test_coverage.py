@@ -1,9 +1,9 @@
 """A passed public check says which levels of inputs the graded checks use beyond it."""
 
 import pytest
-from student_notebooks import COVERAGE, LEVELS, released, write
+from student_notebooks import COVERAGE, COVERAGE_OF_SEVERAL, LEVELS, released, write
 
-from grader.student.coverage import coverage
+from grader.student.coverage import coverage, coverage_of_several
 from grader.student.notebook import Question, open_notebook
 
 FEW = {
@@ -40,19 +40,20 @@ def question(levels):
 )
 def test_levels_are_named(levels, said):
     """The sentence names a level of each argument first, at most six, and counts the others."""
-    assert coverage([question(levels)]) == f"The public check passes. The graded checks also use: {said}"
+    assert coverage(question(levels)) == f"The public check passes. The graded checks also use: {said}"
 
 
-def test_levels_of_several_questions_are_named_once():
-    """Levels that most of the questions have come first."""
-    said = coverage([question({"x": ["is 2", "is 1"]}), question({"x": ["is 1"]}), question({})])
-    assert said == "The public checks pass. The graded checks also use: `x` is 1, `x` is 2."
+def test_several_questions_have_one_short_sentence():
+    """A notebook names no levels, because each task lists its own."""
+    assert coverage_of_several([question(FEW), question({})]) == COVERAGE_OF_SEVERAL
+    said = "The graded checks test everything that the tasks say."
+    assert coverage_of_several([question({}), question({})]) == said
 
 
 def test_a_question_without_levels_has_its_task():
     """Where no levels are known, the sentence names the task."""
     said = "The public check passes. The graded checks test everything that the task says."
-    assert coverage([question({})]) == said
+    assert coverage(question({})) == said
 
 
 def test_levels_come_from_the_notebook(tmp_path):
@@ -60,5 +61,5 @@ def test_levels_come_from_the_notebook(tmp_path):
     notebook = released()
     notebook["metadata"]["grader"]["levels"] = {**LEVELS, "q2": 3, "q3": {"x": 4, "y": ["is 1", 2]}}
     first, second, third = open_notebook(write(tmp_path / "01_small.ipynb", notebook)).questions
-    assert coverage([first]) == COVERAGE
+    assert coverage(first) == COVERAGE
     assert (second.levels, third.levels) == ({}, {"y": ["is 1"]})

@@ -3,10 +3,12 @@
 import json
 import re
 import shutil
+from io import BytesIO
 from typing import NamedTuple
 
 import pytest
 from jupyter import ROOT, THEMES, opened_lab, served
+from PIL import Image
 
 STEM = "01_leaves"
 RELEASED = ROOT / "assignments" / f"{STEM}.ipynb"
@@ -171,7 +173,7 @@ def test_what_is_folded_unfolds(notebook, question, source, kind, words):
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_an_x_ray_unfolds_in_both_themes(lab, notebook, theme):
-    """The picture opens with a click; the verdict has the notebook's own colour, light or dark."""
+    """The picture opens with a click; verdict and pictures have the notebook's own colours."""
     lab.wear(theme)
     shown = verdict(notebook, "q1", [RIGHT])
     xray = shown.locator("details.autograd-xray")
@@ -184,6 +186,25 @@ def test_an_x_ray_unfolds_in_both_themes(lab, notebook, theme):
         for found in (shown.locator("strong").first, notebook.cell(0).locator("p").first)
     )
     assert text == around
+    xray.locator("details > summary").click()
+    for image in (picture, xray.locator(".xray-legend img").first):
+        assert image.is_visible()
+        drawn = Image.open(BytesIO(image.screenshot())).convert("L")
+        dark, bright = drawn.getextrema()
+        paper = drawn.getpixel((0, 0))
+        assert paper > 250 if theme == "light" else paper < 40
+        assert bright - dark > 150
+
+
+def test_a_long_title_is_indented_below_its_beginning(notebook):
+    """In a narrow window the second line of the title begins below the first, not below the mark."""
+    shown = verdict(notebook, "q3", [WARNS])
+    title = shown.locator("strong").first
+    shown.evaluate("one => one.style.width = '12rem'")
+    lines = title.evaluate("one => [...one.getClientRects()].map(line => line.left)")
+    shown.evaluate("one => one.style.width = ''")
+    assert len(lines) > 1
+    assert len(set(lines)) == 1
 
 
 def test_a_notebook_is_known_however_it_was_saved(lab):

@@ -7,9 +7,10 @@ from functools import partial
 from html.parser import HTMLParser
 
 import pytest
-from student_notebooks import ANSWERS, STUBS, code, document, released, write
+from student_notebooks import ANSWERS, COVERAGE, STUBS, code, document, markdown, released, write
 from warm_runner import in_ipython
 
+from grader.course.public_check import otter_test
 from grader.student.notebook import open_notebook
 from grader.student.unsaved import unsaved_line
 
@@ -33,7 +34,14 @@ with open(sys.argv[2], "w", encoding="utf-8") as file:
 """
 
 PRINTS = "def double(x):\n    for n in range(5_000): print('spam', n)\n    return x + x"
-WARNS = "import warnings\ndef double(x):\n    warnings.warn('mind the graph')\n    return x + x"
+#: As torch warns, with a line of its C++ code at the end.
+WARNING = "mind the graph. (Triggered internally at /pytorch/torch/csrc/autograd/engine.cpp:822.)"
+WARNS = f"import warnings\ndef double(x):\n    warnings.warn({WARNING!r})\n    return x + x"
+BONUS = '''\
+def test_triple(triple):
+    """Two becomes six."""
+    assert triple(2) == 6, "triple(2) is not 6"
+'''
 HELPER = "def helper(x):\n    y = 1\n    return missing + x"
 OTTER = """\
 import types
@@ -112,21 +120,33 @@ CASES = [
         "def double(x):\n    return helper(x)",
     ),
     fails("it leaves Python", "stopped with SystemExit: 3", "def double(x):\n    raise SystemExit(3)"),
-    passes("right", "✔ q1 · Title of q1 (passes)", ANSWERS["q1"]),
+    passes(
+        "right",
+        f"✔ q1 · Title of q1 (passes) ... {COVERAGE} So far 1 of 3 public checks pass.",
+        ANSWERS["q1"],
+    ),
     stale(
         "an old function",
-        "did not run: it stopped with SyntaxError ... Your old function is still in memory, and passes.",
+        "did not run: it stopped with SyntaxError ... in line 2. So double is still your old function,"
+        " which was not checked: fix the cell, and run it again.",
         "def double(x):\n    return (x",
     ),
     stale(
         "an old function, by its misspelt def",
-        "old function is still in memory",
+        "So double is still your old function",
         RIGHT,
         "deff double(x):\n    pass",
     ),
+    stale(
+        "an old function that is wrong",
+        "! q1 · Title of q1 (not checked: the cell above did not run)",
+        "def double(x):\n    return x * x",
+        "RIGHT = grader.check('q1')",
+        "def double(x) return x",
+    ),
     passes("right again", "✔ Two becomes four.", RIGHT),
     stale("an old function again", "did not run", "def double(x):\n    return (x"),
-    stale("an old function, and the first cell again", "old function is still in memory, and passes", FIRST),
+    stale("an old function, and the first cell again", "So double is still your old function", FIRST),
     told("", "all, with an old function", "0 of 3 public checks pass.", "grader.check_all()"),
     stale(
         "an old function after an error above",
@@ -260,7 +280,7 @@ def test_the_page_folds_what_was_printed(said):
     """What a function prints, and warnings, are folded, and cut, below the verdict."""
     for name, summary, inside in (
         ("printing", "10,000 lines printed meanwhile", "spam 1\n"),
-        ("warning", "1 warning given meanwhile", "UserWarning: mind the graph"),
+        ("warning", "1 warning given meanwhile", "UserWarning: mind the graph.</pre>"),
     ):
         _, _, page = said[name]
         folded = page.partition('<details class="autograd-printed"')[2]
@@ -298,16 +318,50 @@ def test_a_hint_about_an_error_that_is_gone_is_skipped(tmp_path):
     )
     assert "Hint 1: Read the error." in raises
     assert "Read the error." not in wrong
-    assert "Hint 1: The hint number 2." in wrong
-    assert asked == "q1, hint 1 of 1\n\nThe hint number 2."
+    assert "Hint 2: The hint number 2." in wrong
+    assert asked == "q1, hint 2 of 2\n\nThe hint number 2."
 
 
-def test_an_old_verdict_is_folded(said):
-    """Of a stub and of an old function the verdict is folded, so that no mark stands for the cell above."""
-    for name in ("untouched", "an old function"):
-        above, folded, _ = said[name][2].partition('<details class="autograd-tests"')
-        assert folded
-        assert 'role="list"' not in above
+def test_a_hint_has_the_number_of_the_notebook(said):
+    """The card numbers its hints as the notebook does."""
+    _, text, page = said["the same answer again"]
+    for number in (1, 2):
+        assert f"  Hint {number}: The hint number {number}." in text
+        folded = page.partition(f">Hint {number}</summary>")[2].partition("</details>")[0]
+        assert f"The hint number {number}." in folded
+
+
+def test_a_verdict_on_starter_code_is_folded(said):
+    """The verdict on starter code is folded, so that no mark stands for the cell above."""
+    above, folded, _ = said["untouched"][2].partition('<details class="autograd-tests"')
+    assert folded
+    assert 'role="list"' not in above
+
+
+def test_an_old_function_has_no_verdict(said):
+    """Below a cell that did not run there are no results, hints or pictures of an older function."""
+    for name in ("an old function", "an old function that is wrong", "an old function again"):
+        _, text, page = said[name]
+        assert "details" not in page
+        assert 'role="list"' not in page
+        assert len(text.splitlines()) == 2
+
+
+def test_the_card_counts_as_the_terminal_does(tmp_path, warm_ipython):
+    """The bonus task is no question, so it is not counted, and has a sentence of its own if it passes."""
+    notebook = released()
+    notebook["cells"] += [
+        markdown("## Bonus task · Three times", "task-end"),
+        code("def triple(x):\n    return x", "stub-end"),
+        code('grader.check("end")', "check-end"),
+    ]
+    notebook["metadata"]["otter"]["tests"]["end"] = otter_test("end", BONUS, 0)
+    write(tmp_path / ".handout" / "01_small.ipynb", notebook)
+    cells = [FIRST, "def triple(x): return 3 * x", 'grader.check("end")', RIGHT, CHECK, "grader.check_all()"]
+    (_, bonus, _), (_, first, _), (_, every, _) = in_kernel(tmp_path, cells, popen=warm_ipython)
+    assert "So far 0 of 3 public checks pass.\n" in bonus + "\n"
+    assert "So far 1 of 3 public checks pass. The bonus task passes.\n" in first + "\n"
+    assert every.startswith("1 of 3 public checks pass. The bonus task passes.\n")
 
 
 def drawn_in(page):

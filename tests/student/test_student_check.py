@@ -16,6 +16,7 @@ from patience import time_limit
 from student_notebooks import (
     ANSWERS,
     COVERAGE,
+    COVERAGE_OF_SEVERAL,
     SETUP,
     STUBS,
     code,
@@ -167,7 +168,7 @@ def test_the_command_says_what_passes_and_what_is_next(tmp_path, monkeypatch, wa
   ✔ q3  Title of q3
 
 1 of 3 public checks pass.
-The public check passes. The graded checks test everything that the task says.
+The graded checks test everything that the tasks say.
 Next: q1, Title of q1.
 Stuck? python -m grader hint {str(path).removesuffix(".ipynb")} q1
 """
@@ -236,7 +237,7 @@ def test_a_question_that_is_not_started_shows_what_the_stub_does(tmp_path, warm_
         "  · q3  Title of q3  (not started yet)",
         "",
         "1 of 3 public checks pass.",
-        COVERAGE,
+        COVERAGE_OF_SEVERAL,
         "Next: q2, Title of q2.",
         f"Stuck? python -m grader hint {str(path).removesuffix('.ipynb')} q2",
     ]
@@ -270,13 +271,35 @@ def double(x):
 
 
 def test_a_question_that_passes_beside_a_failed_cell_is_told_of_it(tmp_path, warm_runners):
-    """`check` of one question is no bare praise where a cell fails, which is named by what it begins with."""
-    path = write_work(tmp_path, ["import no_such_package\n" + ANSWERS["q1"], "# why\nimport no_such_package"])
+    """`check` of one question shows its own failed cell and those above; others are named in one line."""
+    above, own = "# why\nimport no_such_package", "import no_such_package\n" + ANSWERS["q1"]
+    path = write_work(tmp_path, [above, own, "1 / 0", ANSWERS["q2"]])
+    reason = "stopped with ModuleNotFoundError: No module named 'no_such_package'"
     done = run("check", path, "q1")
     assert done.exit_code == 0
     assert COVERAGE in done.output
-    assert "But code cell 1 (def double) fails: fix or delete it" in done.output
-    assert "  ! code cell 2 (import no_such_package), line 2, stopped with ModuleNotFoundError" in done.output
+    assert [line for line in done.output.splitlines() if line.startswith(("  !", "But"))] == [
+        f"  ! code cell 1 (`import no_such_package`), line 2, {reason}",
+        f"  ! line 1 of the cell of q1 {reason}",
+        "  ! Elsewhere code cell 3 (`1 / 0`) fails.",
+        "But code cell 1 (`import no_such_package`) fails: fix or delete it, because Jupyter stops there.",
+    ]
+
+
+def test_a_syntax_error_below_a_question_is_one_line(tmp_path, warm_runners):
+    """The check of q1 says in one line that the cell of q3 fails; the check of q3 says why."""
+    write(tmp_path / ".handout" / "01_small.ipynb", released())
+    path = write(tmp_path / "01_small.ipynb", worked(q1=ANSWERS["q1"], q3="class Counter\n    pass"))
+    first, third = (run("check", path, question).output.splitlines() for question in ("q1", "q3"))
+    assert [line for line in first if "!" in line or line.startswith("But")] == [
+        "  ! Elsewhere the cell of q3 fails."
+    ]
+    assert third[1:5] == [
+        "  ! line 1 of the cell of q3 stopped with SyntaxError: expected ':'",
+        "      class Counter",
+        "  ✘ q3  Title of q3  (its cell does not run)",
+        "      Counter is not defined, because the cell of q3 does not run: fix that first.",
+    ]
 
 
 def test_an_answer_below_an_error_is_checked_as_grading_does(tmp_path, warm_runners):
@@ -293,10 +316,11 @@ def test_an_answer_below_an_error_is_checked_as_grading_does(tmp_path, warm_runn
 def test_a_long_error_of_a_student_is_cut(tmp_path, warm_runners):
     """Of a line of an error of their own 200 characters are shown, and slices stay as they were written."""
     cell = "def double(x):\n    if x == 3: return [1][::-1] + x\n    raise ValueError('y' * 300)"
-    (_, first), (_, second) = look(write_work(tmp_path, [cell]), ["q1"]).questions[0].tests
+    found = look(write_work(tmp_path, [cell]), ["q1"])
+    (_, first), (_, second) = found.questions[0].tests
     assert first.text == "stopped with ValueError: " + "y" * 175 + " ..."
-    where = "at code cell 1, line 2, in double"
-    assert list(failure_lines(second))[-1] == f"{where}: if x == 3: return [1][::-1] + x"
+    where = "in double, line 2 of the cell of q1"
+    assert list(failure_lines(second, found.notebook))[-1] == f"{where}: if x == 3: return [1][::-1] + x"
 
 
 def test_a_timed_cell_keeps_its_line_numbers(tmp_path, warm_runners):
@@ -304,6 +328,40 @@ def test_a_timed_cell_keeps_its_line_numbers(tmp_path, warm_runners):
     cell = "%%time\ndef double(x):\n    y = x\n    return y.missing"
     (_, failure), *_ = look(write_work(tmp_path, [cell]), ["q1"]).questions[0].tests
     assert (failure.cell, failure.line, failure.code) == (1, 4, "return y.missing")
+
+
+@pytest.mark.parametrize(
+    ("sources", "number", "place"),
+    [
+        ([ANSWERS["q1"]], 1, "line 2 of the cell of q1"),
+        (["def double(x) return x"], 1, "line 2 of the cell of q1"),
+        ([ANSWERS["q1"], ANSWERS["q1"]], 1, "code cell 1 (`def double(x):`), line 2"),
+        ([ANSWERS["q1"], ANSWERS["q1"]], 2, "line 2 of the cell of q1"),
+        (["# a helper\n\ndef helper(x):\n    return x"], 1, "code cell 1 (`def helper(x):`), line 2"),
+        (
+            ["print('a long line that has more than forty characters')"],
+            1,
+            "code cell 1 (`print('a long line that has more than fo ...`), line 2",
+        ),
+        (["# nothing"], 1, "code cell 1, line 2"),
+        (["x = `1`"], 1, "code cell 1 (`x = '1'`), line 2"),
+    ],
+)
+def test_a_line_is_named_as_jupyter_shows_it(sources, number, place, tmp_path):
+    """A cell is named by its question or, because Jupyter shows no number, by its first line of code, too."""
+    notebook = open_notebook(write_work(tmp_path, sources))
+    assert notebook.place(number, 2) == place
+    assert notebook.place(number, 0) == place.removeprefix("line 2 of ").removesuffix(", line 2")
+
+
+def test_the_cell_of_a_question_has_the_id_of_its_starter_code(tmp_path):
+    """A later cell that defines the function again is not the question's cell."""
+    notebook = worked(q1="x = 1")
+    notebook["cells"].append(code(ANSWERS["q1"], "later"))
+    write(tmp_path / ".handout" / "01_small.ipynb", released())
+    opened = open_notebook(write(tmp_path / "01_small.ipynb", notebook))
+    assert opened.place(2, 1) == "line 1 of the cell of q1"
+    assert opened.place(8, 1) == "code cell 8 (`def double(x):`), line 1"
 
 
 @pytest.mark.parametrize(
@@ -414,10 +472,19 @@ def test_stopped_it_leaves_nothing_behind(number, tmp_path):
 
 WITHOUT_WHAT_WINDOWS_LACKS = """\
 import os, signal
-for name in ("setitimer", "getitimer", "SIGALRM", "ITIMER_REAL", "pthread_sigmask"):
+for name in ("setitimer", "getitimer", "SIGALRM", "SIGPROF", "ITIMER_REAL", "ITIMER_PROF", "pthread_sigmask"):
     delattr(signal, name)
 del os.killpg
 """
+
+
+def test_kernels_and_checks_import_where_there_is_no_alarm(tmp_path):
+    """What runs beside a student's code can be imported on Windows, which lacks these names."""
+    program = f"{WITHOUT_WHAT_WINDOWS_LACKS}\nimport grader.notebook, grader.student.runner_cells"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.long
@@ -439,9 +506,9 @@ def test_it_runs_where_there_is_no_alarm(tmp_path):
     assert done.stderr == b""
     assert done.stdout.decode("cp1252").splitlines()[:8] == [
         "01_small.ipynb",
-        "  ! code cell 3 (above = 1) took longer than 1 s, so it was left out",
-        "      while True: pass (code cell 2, line 2)",
-        "  ! code cell 4 (above), line 1, stopped with NameError: name 'above' is not defined",
+        "  ! code cell 3 (`above = 1`) took longer than 1 s, so it was left out",
+        "      while True: pass (code cell 2 (`def for_ever():`), line 2)",
+        "  ! code cell 4 (`above`), line 1, stopped with NameError: name 'above' is not defined",
         "      above",
         "  + q1  Title of q1",
         "  + q2  Title of q2",

@@ -13,8 +13,7 @@ from student_notebooks import ANSWERS, STEM, code, document, released, worked, w
 from grader.cli import main
 from grader.errors import GraderError
 from grader.student.check import NotebookReport, QuestionReport
-from grader.student.display import focus_closing, print_hint, print_table, put
-from grader.student.hints import Hint
+from grader.student.display import focus_closing, print_table
 from grader.student.notebook import notebooks_in
 from grader.student.process import RunnerPool
 
@@ -42,6 +41,7 @@ def test_status_shows_every_notebook(folder):
         "",
     ]
     assert "02_broken.ipynb is not a notebook" in done.stdout
+    assert "The graded checks test everything that the tasks say." in lines
     assert lines[-1] == f"Next: python -m grader check {folder / STEM} q1"
     assert done.stderr == ""
 
@@ -89,6 +89,7 @@ def test_n_goes_to_the_next_that_is_left(statuses, focus, said):
     """Once the question in focus passes, the next one after it is named that is left, at last the first."""
     _, report = line("01_a.ipynb", *statuses)
     closing = [*focus_closing(report, report.questions[focus])]
+    assert closing[0] == f"{statuses.count('passes')} of {len(statuses)} public checks pass."
     assert closing[2:] == ([said] if said else [])
 
 
@@ -167,20 +168,6 @@ def test_a_damaged_report_is_ignored(content, folder):
     assert "q1✔" in CliRunner().invoke(main, ["status", str(folder)]).output
 
 
-def test_a_terminal_wraps_at_words_and_shows_no_backticks():
-    """A text is indented in every line, no word is cut, and code is bold."""
-    shown = io.StringIO()
-    to = Console(file=shown, force_terminal=True, color_system="standard", width=40, _environ={})
-    put(to, "Compute first, then call `requires_grad_()` on the result of it.", 6)
-    lines = shown.getvalue().splitlines()
-    assert [re.sub(r"\x1b\[\d*m", "", line).rstrip() for line in lines] == [
-        "      Compute first, then call",
-        "      requires_grad_() on the result of",
-        "      it.",
-    ]
-    assert "\x1b[1mrequires_grad_()" in shown.getvalue()
-
-
 def test_a_mark_stays_with_its_question():
     """In a table of 80 columns the questions of a long notebook are whole, in one line."""
     shown = io.StringIO()
@@ -189,10 +176,42 @@ def test_a_mark_stays_with_its_question():
     assert "9 of 9  q1✔ q2✔ q3✔ q4✔ q5✔ q6✔ q7✔ q8✔ q9✔" in shown.getvalue()
 
 
-def test_hints_are_reflowed_on_a_terminal():
-    """Lines of a hint that were broken by hand are joined and wrapped at the terminal's width."""
-    shown = io.StringIO()
-    to = Console(file=shown, force_terminal=True, width=40, soft_wrap=True, color_system=None, _environ={})
-    print_hint(to, "q1", Hint("Hint", "Do the arithmetic\nfirst, and switch `requires_grad`\non last."), 1, 2)
-    lines = [one.rstrip() for one in shown.getvalue().splitlines()]
-    assert lines[2:5] == ["Do the arithmetic first, and switch", "requires_grad on last.", ""]
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check", STEM],
+        ["check", STEM, "q1"],
+        ["check", STEM, "q2"],
+        ["check", STEM, "q9"],
+        ["check"],
+        ["check", STEM, "--no-such-option-of-this-command"],
+        ["status"],
+        ["status", "a-folder/that-is/not-here"],
+        ["submit"],
+        ["submit", "09_a_notebook_that_is_not_here"],
+        ["hint", STEM, "q1"],
+        ["hint", STEM, "q1", "2"],
+        ["hint", STEM, "q1", "9"],
+        ["hint", STEM],
+        ["reset", STEM, "q2"],
+        ["reset", STEM, "q2", "--yes"],
+        ["reset", STEM, "q3"],
+        ["reset", STEM, "q1", "--yes"],
+    ],
+)
+def test_every_command_wraps_at_words(arguments, folder, monkeypatch):
+    """On a terminal no line is longer than it, except a command to copy, and none ends with spaces."""
+    monkeypatch.chdir(folder)
+    path = write(folder / f"{STEM}.ipynb", worked(q1="def double(x):\n    return x * x", q2="def leaf(n)"))
+    terminal = {"FORCE_COLOR": "1", "NO_COLOR": "1", "COLUMNS": "50", "TERM": "xterm"}
+    done = CliRunner().invoke(main, arguments, env=terminal, input="")
+    plain = CliRunner().invoke(main, arguments, input="")
+    write(path, worked())
+    lines = re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", done.output).splitlines()
+    assert len(lines) > 1 or len(lines[0]) <= 50
+    for line in lines:
+        if "Continue?" not in line and str(folder) not in line:  # a prompt; a path
+            assert line == line.rstrip()
+            assert len(line) <= 50 or line.lstrip().startswith("python -m grader ")
+    for command in re.findall("python -m grader .*", plain.output):
+        assert any(line.endswith(command) for line in lines)

@@ -48,31 +48,47 @@ def test_a_public_check_is_read_as_otter_reads_it(stem, read_by_otter):
 
 
 @pytest.mark.parametrize("stem", COURSE.stems)
-def test_hints_are_public(stem):
-    """No word of a hint stands anywhere but in the released notebook."""
-    path = COURSE.root / "assignments" / f"{stem}.ipynb"
-    read = read_document(path)
-    public = set(re.findall(r"\w+", " ".join([*(cell.source for cell in read.cells), *read.tests.values()])))
-    for question in questions_of(read):
-        for hint in hints_to(question)[1:]:
-            assert set(re.findall(r"\w+", hint.text)) <= public
+def test_a_hint_has_the_number_of_the_notebook(stem):
+    """The headings of a question's folded hints are Hint 1, Hint 2, ..., and a bonus task has no hints."""
+    for question in questions_of(read_document(COURSE.root / "assignments" / f"{stem}.ipynb")):
+        hints = hints_to(question)
+        headings = re.findall(r"<summary>(.*?)</summary>", question.prose)
+        assert headings == [f"Hint {hint.number}" for hint in hints]
+        assert bool(hints) == (question.id != "end")
+        assert all(hint.text in question.prose for hint in hints)
 
 
 def test_hints_grow(tmp_path, monkeypatch):
-    """First what is asked, then the author's hints one by one, then what the check looks at and says."""
+    """`hint` gives the hints of the notebook, by their numbers, and nothing else."""
     monkeypatch.chdir(tmp_path)
     write(tmp_path / f"{STEM}.ipynb", released())
-    given = [CliRunner().invoke(main, ["hint", STEM, "1", str(number)]) for number in range(1, 7)]
-    assert [one.exit_code for one in given] == [0, 0, 0, 0, 0, 2]
-    assert given[0].output == (
-        "q1 · What is asked  (1 of 5)\n\nTitle of q1 (4 points)\n\nDo it.\n\ndouble: Twice x.\n\n"
-        "More: python -m grader hint 01_small q1 2\n"
+    given = [CliRunner().invoke(main, ["hint", STEM, "1", *number]) for number in ([], ["1"], ["2"], ["3"])]
+    assert [one.exit_code for one in given] == [0, 0, 0, 2]
+    assert given[0].output == given[1].output
+    assert given[1].output == (
+        "q1, hint 1 of 2\n\nThe hint number 1.\n\nMore: python -m grader hint 01_small q1 2\n"
     )
-    assert "The hint number 2." in given[2].output
-    assert given[3].output.splitlines()[2:4] == ["- Two becomes four.", "- Three becomes six."]
-    assert given[4].output.splitlines()[2:4] == ["- double(2) is …, not 4", "- double(3) is not 6"]
-    assert given[4].output.endswith("Try: python -m grader check 01_small q1\n")
-    assert "there are 5 hints to q1" in given[5].stderr
+    assert given[2].output == (
+        "q1, hint 2 of 2\n\nThe hint number 2.\n\n"
+        "That was the last hint. Try: python -m grader check 01_small q1\n"
+    )
+    assert given[3].stderr == "grader: q1 has 2 hints, so there is no hint 3.\n"
+
+
+def test_a_question_without_hints_offers_none(tmp_path, monkeypatch, warm_runners):
+    """Neither `hint` nor the end of `check` offers a hint that the notebook does not have."""
+    monkeypatch.chdir(tmp_path)
+    notebook = released()
+    for cell in notebook["cells"]:
+        cell["source"] = re.sub(r"(?s)<details>.*</details>", "There is no hint.", cell["source"])
+    write(tmp_path / ".handout" / f"{STEM}.ipynb", notebook)
+    write(tmp_path / f"{STEM}.ipynb", notebook)
+    given, checked = (CliRunner().invoke(main, [command, STEM, "q1"]) for command in ("hint", "check"))
+    assert (given.exit_code, given.stderr) == (
+        2,
+        "grader: there is no hint for q1: read its task again, and run its check.\n",
+    )
+    assert checked.output.endswith("\nStart with q1, Title of q1.\n")
 
 
 def test_a_hint_needs_no_notebook_that_can_be_read(tmp_path, monkeypatch):
@@ -80,12 +96,11 @@ def test_a_hint_needs_no_notebook_that_can_be_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     handed = write(tmp_path / ".handout" / f"{STEM}.ipynb", released())
     (tmp_path / f"{STEM}.ipynb").write_text("<<<<<<< HEAD")
-    done = CliRunner().invoke(main, ["hint", STEM, "q1", "2"])
+    done = CliRunner().invoke(main, ["hint", STEM, "q1"])
     assert done.exit_code == 0
-    assert done.output.startswith("q1 · A hint from the notebook  (2 of 5)\n\nThe hint number 1.")
-    assert done.output.endswith("More: python -m grader hint 01_small q1 3\n")
+    assert done.output.startswith("q1, hint 1 of 2\n\nThe hint number 1.")
     handed.unlink()
-    assert CliRunner().invoke(main, ["hint", STEM, "q1", "2"]).exit_code == 2
+    assert CliRunner().invoke(main, ["hint", STEM, "q1"]).exit_code == 2
 
 
 def test_the_released_checks_count_and_not_those_in_the_notebook(tmp_path):

@@ -123,7 +123,7 @@ def test_a_later_definition_is_told_about(folder):
     path = write(folder / "01_small.ipynb", notebook)
     done = CliRunner().invoke(main, ["reset", str(path), "q1"], input="y\n")
     assert done.exit_code == 0
-    assert "Mind that code cell 8 defines double too, and runs later: delete it." in done.output
+    assert "Delete code cell 8 (`def double(x):`): it defines double again, and runs later.\n" in done.output
     assert json.loads(path.read_text())["cells"][-1] == notebook["cells"][-1]
 
 
@@ -133,7 +133,8 @@ def test_nothing_happens_unless_somebody_agrees(folder):
     before = path.read_bytes(), sorted(folder.iterdir())
     refused = CliRunner().invoke(main, ["reset", str(path), "q1"], input="n\n")
     assert refused.output.startswith(
-        "Replace code cell 2 (def double) of 01_small.ipynb by the starter code of q1?"
+        "This replaces the cell of q1 in 01_small.ipynb by its starter code, and saves your version.\n"
+        "Continue? [y/N]"
     )
     silent = CliRunner().invoke(main, ["reset", str(path), "q1"], input="")
     assert (refused.exit_code, silent.exit_code) == (0, 2)
@@ -197,7 +198,7 @@ def test_a_notebook_whose_cells_are_all_gone_gets_one_back(folder):
     path = write(folder / "01_small.ipynb", document([], assignment_name=STEM))
     done = CliRunner().invoke(main, ["reset", str(path), "q1"], input="y\n")
     assert (done.exit_code, done.stderr) == (0, "")
-    assert done.output.startswith("Insert the starter code of q1 into 01_small.ipynb? [y/N]")
+    assert done.output.startswith("This inserts the starter code of q1 into 01_small.ipynb.\nContinue? [y/N]")
     (cell,) = json.loads(path.read_text())["cells"]
     assert "".join(cell["source"]) == STUBS["q1"]
 

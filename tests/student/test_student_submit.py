@@ -4,9 +4,10 @@ import re
 
 import pytest
 from click.testing import CliRunner
-from student_notebooks import ANSWERS, STEM, code, released, worked, write
+from student_notebooks import ANSWERS, COVERAGE_OF_SEVERAL, STEM, code, released, worked, write
 
 from grader.cli import main
+from grader.student.process import RunnerPool
 
 
 @pytest.fixture(autouse=True)
@@ -35,12 +36,12 @@ def test_a_notebook_that_is_ready_is_named_in_full(folder):
         f"{STEM}.ipynb",
         "  ✔ All cells run from top to bottom in a fresh Python.",
         "  ✔ No question is still starter code.",
-        "  ✔ The public checks pass. The graded checks also use: float64, under `no_grad()`, `x` is 1.",
+        "  ✔ The public checks pass.",
         "  ✔ The file has its original name.",
         "  Ready. Save the notebook in Jupyter, then upload this file, or commit and push it:",
     ]
     assert re.fullmatch(rf"  {re.escape(str(path))}  \(\d+ KB, saved \d{{4}}-\d\d-\d\d \d\d:\d\d\)", lines[6])
-    assert lines[7:] == ["", "Not started, so ignored: 02_later."]
+    assert lines[7:] == ["", COVERAGE_OF_SEVERAL, "Not started, so ignored: 02_later."]
 
 
 def with_a_cell_that_stops():
@@ -54,13 +55,17 @@ def with_a_cell_that_stops():
     [
         (
             worked(q1=ANSWERS["q1"]),
-            "✘ Not started, or not defined: q2, q3. These questions would earn 0 points.",
+            "✘ Still the starter code: q2, q3. These questions would earn 0 points.",
         ),
         (
             worked(**{**ANSWERS, "q3": "class Counter:\n    def __call__(self): return 1"}),
             "✘ The public check fails: q3. To see why: python -m grader check 01_small q3",
         ),
-        (with_a_cell_that_stops(), "✘ Some cells fail: fix or delete the cells listed below"),
+        (
+            worked(**{**ANSWERS, "q3": "class Count:\n    pass"}),
+            "✘ Not defined: q3. This question would earn 0 points.",
+        ),
+        (with_a_cell_that_stops(), "✘ A cell fails: fix or delete it, because Jupyter stops there."),
     ],
 )
 def test_problems_are_listed_with_the_file(notebook, said, folder):
@@ -70,6 +75,41 @@ def test_problems_are_listed_with_the_file(notebook, said, folder):
     assert status == 1
     assert any(line.strip().startswith(said) for line in lines)
     assert "  Not ready yet. You can still submit it; this is the file:" in lines
+
+
+def test_a_cell_that_does_not_run_follows_its_remark(folder):
+    """Failed cells are listed below the remark about them, and a question is not called not started then."""
+    notebook = worked(**{**ANSWERS, "q3": "class Counter\n    pass"})
+    notebook["cells"].append(code("1 / 0"))
+    write(folder / f"{STEM}.ipynb", notebook)
+    status, lines = submit(STEM)
+    assert status == 1
+    assert lines[1:8] == [
+        "  ✘ Cells fail: fix or delete them, because Jupyter stops there.",
+        "    ! line 1 of the cell of q3 stopped with SyntaxError: expected ':'",
+        "        class Counter",
+        "    ! code cell 8 (`1 / 0`), line 1, stopped with ZeroDivisionError: division by zero",
+        "        1 / 0",
+        "  ✘ Not defined, because the cell does not run: q3. This question would earn 0 points.",
+        "  ✔ The public checks pass.",
+    ]
+
+
+@pytest.mark.parametrize("earlier", [["status"], ["submit"], ["check", STEM]])
+def test_only_what_has_changed_runs(earlier, folder, monkeypatch):
+    """`submit` runs no untouched notebook, and none that has not changed since its last report."""
+    path = write(folder / f"{STEM}.ipynb", worked(**ANSWERS))
+    later = released()
+    later["metadata"]["otter"]["assignment_name"] = "02_later"
+    for place in (folder, folder / ".handout"):
+        write(place / "02_later.ipynb", later)
+    CliRunner().invoke(main, earlier)
+    with monkeypatch.context() as nothing:
+        nothing.setattr(RunnerPool, "take", lambda _: pytest.fail("a notebook ran again"))
+        status, lines = submit()
+    assert (status, lines[-1]) == (0, "Not started, so ignored: 02_later.")
+    write(path, worked(q1=ANSWERS["q1"]))
+    assert submit()[0] == 1
 
 
 def test_a_renamed_notebook_and_its_copy_are_ready(folder):

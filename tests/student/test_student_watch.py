@@ -61,10 +61,11 @@ def test_each_save_is_answered_by_what_it_changed(folder):
     with RunnerPool() as supply:
         Watcher(Console(file=shown, markup=False), 20, supply).watch(saves(path, versions))
     parts = [part.splitlines() for part in shown.getvalue().split(WAITING)]
-    assert len(parts) == 5  # of six, one says nothing
-    first, second, broken, third, _ = parts
+    assert len(parts) == 6
+    first, second, unchanged, broken, third, _ = parts
     assert [line for line in first if line.startswith("Next")] == ["Next: q2, Title of q2."]
     assert second[-2:] == ["✔ q2 now passes", "✔ q3 now passes"]
+    assert unchanged == ["", "", "3 of 3 public checks pass: no change."]
     assert "is not a notebook" in " ".join(broken)
     assert third[-2:] == ["✘ q1 does not pass any more", "✘ q3 does not pass any more"]
 
@@ -184,9 +185,16 @@ def test_keys_lead_through_the_questions(terminal):
     assert "Three becomes six.\n        double(3) is not 6" in first
     assert "Title of q2" not in first
     hints = [terminal.press("h") for _ in range(2)]
-    assert "q1 · What is asked  (1 of 5)" in hints[0]
-    assert "h gives hint 2 of 5." in hints[0]
-    assert "The hint number 1." in hints[1]
+    assert "q1, hint 1 of 2\n\nThe hint number 1.\n\nh gives hint 2 of 2.\n" in hints[0]
+    assert "q1, hint 2 of 2\n\nThe hint number 2.\n\nThat was the last hint.\n" in hints[1]
+    save(terminal.path, worked(q1="def double(x):\n    return x * x"))
+    same = terminal.read()
+    assert "\n0 of 3 public checks pass: no change.\n" in same
+    assert "Title of q1" not in same
+    save(terminal.path, worked(q1="def double(x):\n    return x ** 2"))
+    other = terminal.read()
+    assert "Three becomes six." in other
+    assert "\n0 of 3 public checks pass: no change.\n" in other
     save(terminal.path, worked(q1=ANSWERS["q1"]))
     passed = terminal.read()
     assert "  ✔ q1  Title of q1\n      x + x is 2 * x.\n" in passed
