@@ -202,8 +202,8 @@ def _modes_first(seen: Observation, expected: Observation) -> Iterator[None]:
         if name is None or seen.raised is not None:
             raise
         message = (
-            f"Your function calls {name} after changing the mode, `train()` or `eval()`, of {name} or of a "
-            "part of it."
+            f"Your function changes the mode (`train()` or `eval()`) of {name}, or of a part of it, before "
+            f"calling {name}."
         )
         hint = "Run every module in the mode it is in."
         raise FailedCheckError(Finding("wrong", message, hint, group=f"mode of {name}")) from None
@@ -330,7 +330,7 @@ def _assert_may_stay(rules: Rules, messages: _Messages, path_and_part: str) -> N
         if not text:
             raise wrong(f"{path} must change, but its {part} is unchanged.", group=f"{path_and_part} stays")
         diagnosis, hint = diagnosis_and_hint(text)
-        unchanged = f"{diagnosis.rstrip('.')} ({path}{'.grad' if part == 'grad' else ''}: it is unchanged)."
+        unchanged = f"{diagnosis.rstrip('.')} ({path}{'.grad' if part == 'grad' else ''} is unchanged)."
         group = f"{path_and_part} stays"
         raise FailedCheckError(
             Finding("wrong", unchanged, hint, takes_hint=True, group=group, of_values=True)

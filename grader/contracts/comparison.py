@@ -113,9 +113,20 @@ def compare(seen: Any, expected: Any, others: Mapping[str, Any]) -> Difference |
 
 def because(diagnosis: str, difference: Difference) -> str:
     """A diagnosis that ends with the place and the kind of the difference."""
-    clause = ": ".join(filter(None, (difference.place, difference.clause)))
+    clause = _placed(difference.place, difference.clause)
     says_so = difference.is_none and "None" in diagnosis
     return f"{diagnosis.rstrip('.')} ({clause})." if clause and not says_so else diagnosis
+
+
+def _placed(place: str, clause: str) -> str:
+    """A clause about a place: ``it is 0 everywhere`` becomes ``bias is 0 everywhere``."""
+    if not place or not clause:
+        return place or clause
+    verb = "are" if place.startswith("the ") and place.endswith("s") else "is"
+    for lead in ("it is ", "here it is "):
+        if clause.startswith(lead):
+            return f"{lead.replace('it is', f'{place} {verb}')}{clause.removeprefix(lead)}"
+    return f"{place}: {clause}"
 
 
 def because_varying(diagnosis: str, difference: Difference) -> str:

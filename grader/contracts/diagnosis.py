@@ -159,7 +159,7 @@ def diagnose(error: Raised) -> str:
     elif error.where:
         event = f"your code stopped in code {error.where}, with {text}"
     else:
-        event = f"using your result as the task says stopped with {text}"
+        event = f"code that uses what your call returned or changed stopped with {text}"
     if needs_gpu:
         return f"{event}. {_NO_GPU}"
     meaning = meaning_of(error)

@@ -84,7 +84,7 @@ _VALUES = Factor(
         "negative": _asked("is negative", "-_normal(*shape).abs() - 0.3"),
         "far": _asked("is far from 0", "50 * _normal(*shape)"),
         "diverged": _asked(
-            "has nan and inf",
+            "contains nan and inf",
             "_diverged(*shape)",
             line="{x} = torch.randn({shape})\n{x}.view(-1)[0], {x}.view(-1)[-1] = torch.inf, torch.nan",
         ),

@@ -46,6 +46,9 @@ _ABOUT_FAILED_CELLS = (
 )
 #: A message that gives another one as its reason, as in "The value is not the sum (it is a float)."
 _REASON = re.compile(r"\((?:it|\S+) is (?P<fault>[^()]{3,200})\)\.?\Z")
+_ABOUT_SNIPPET = (
+    "A smaller example of the fault, with other numbers. Paste it below your function and run it:"
+)
 NO_SNIPPET = "There is no example to paste for this failed check."
 _SAME_GRAPH = ": the same as the reference's; what is wrong is not in this graph"
 
@@ -183,7 +186,7 @@ def _snippet(check: CheckResult, shows: Feedback) -> list[Block]:
         return []
     if not check.snippet:
         return [Paragraph(NO_SNIPPET, "soft")]
-    return [Paragraph("Paste this below your function and run it:", "soft"), Snippet(check.snippet)]
+    return [Paragraph(_ABOUT_SNIPPET, "soft"), Snippet(check.snippet)]
 
 
 def _check(question: QuestionResult, check: CheckResult, body: Sequence[Block] = ()) -> Check:

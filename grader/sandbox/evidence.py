@@ -56,7 +56,8 @@ _NOT_REACHED = "this part was not reached"
 #: The reasons in words for students.
 REASONS = {
     Failure.TIMEOUT: (
-        "your code still ran after {seconds:.0f} s and was stopped; is there a loop that never ends?"
+        "your code was still running after {seconds:.0f} s, and was stopped. Does a loop never end, or take "
+        "too long with large inputs?"
     ),
     Failure.LATE: "your code still ran when the {question:.0f} s of this question were over, and was stopped",
     Failure.CLOSED: (

@@ -297,14 +297,14 @@ FOUND = [
     (
         [[1], [tensor(2.0)]],
         [[1], [tensor(1.0)]],
-        "They differ (part [1][0]: it is 2 times what it should be).",
+        "They differ (part [1][0] is 2 times what it should be).",
     ),
     ([tensor(5.0), tensor(5.0)], [tensor(3.0), tensor(5.0)], "They differ (part [0])."),
     ([1], {"a": 1}, "They differ (it is a list, not a dict)."),
-    ({}, {"a": 1}, "They differ (a: it is missing)."),
+    ({}, {"a": 1}, "They differ (a is missing)."),
     ({"a": 2.7}, {"a": 1}, "They differ (a)."),
-    ({"a": 5, "b": 5}, {"a": 3, "b": 5}, "They differ (a: it is what b should be)."),
-    ({"a": [{"b": 2}]}, {"a": [{"b": 1}]}, "They differ (a[0]['b']: it is 2 times what it should be)."),
+    ({"a": 5, "b": 5}, {"a": 3, "b": 5}, "They differ (a is what b should be)."),
+    ({"a": [{"b": 2}]}, {"a": [{"b": 1}]}, "They differ (a[0]['b'] is 2 times what it should be)."),
 ]
 
 

@@ -202,7 +202,7 @@ BROKEN = {
         "it is x itself", "def f(x):\n    return x.clone()", mistakes=the_argument
     ),
     "a result that cannot be used": values(
-        "Using your result as the task says stopped with TypeError",
+        "Code that uses what your call returned or changed stopped with TypeError",
         "def f(x):\n    return 'text'",
         then=halves,
         returns="nothing",
@@ -218,7 +218,7 @@ BROKEN = {
         reference="def f(x):\n    return x * x",
     ),
     "a bool": values(
-        "(part [1]: it is ",
+        "(part [1] is ",
         "def f(x):\n    return [True, not x.is_leaf]",
         reference="def f(x):\n    return [True, x.is_leaf]",
         gradients="none",
@@ -421,12 +421,12 @@ BROKEN = {
         **applied,
     ),
     "values in another mode": values(
-        "Your function calls model after changing the mode",
+        "Your function changes the mode (`train()` or `eval()`) of model",
         "def f(model, x):\n    model.eval()\n    out = model(x)\n    model.train()\n    return out",
         **applied,
     ),
     "gradients in another mode": gradients(
-        "Your function calls model after changing the mode",
+        "Your function changes the mode (`train()` or `eval()`) of model",
         "def f(model, x):\n    return model.eval()(x)",
         **applied,
     ),

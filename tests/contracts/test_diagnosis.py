@@ -226,7 +226,7 @@ def test_versions_may_be_missing():
         (error("{x} {0}", "KeyError"), "your code stopped in code cell 3, line 5, with KeyError: {x} {0}."),
         (
             error("index 3", "IndexError", where=""),
-            "using your result as the task says stopped with IndexError: index 3.",
+            "code that uses what your call returned or changed stopped with IndexError: index 3.",
         ),
     ],
 )

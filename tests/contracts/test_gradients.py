@@ -43,7 +43,7 @@ LADDER = {
     "backward pass freed saved tensors of its graph.",
     "y = (w1 @ w2).mean(); y.register_hook(lambda g: 1 / 0); return y": "`backward()` on the loss fails: ",
     "y = ((w1 @ w2) ** 2).mean(); a, b = torch.stack([y, y]).unbind(); b.detach().add_(1); return a": ""
-    "`backward()` on the loss fails: using your result as the task says stopped with "
+    "`backward()` on the loss fails: code that uses what your call returned or changed stopped with "
     "RuntimeError: ",
     "w2.requires_grad_(False); return ((w1 @ w2) ** 2).mean()": "w2 does not require grad, so the loss "
     "gives no gradient to it.",

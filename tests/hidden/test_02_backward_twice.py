@@ -533,8 +533,10 @@ def test_gradient_of_the_batch(accumulate):
         accumulate,
         changes={
             "model*:grad": "Your call did not add the gradient of the mean over the whole batch to the "
-            "model's `.grad`.\n\nBy which number does the mean over a micro-batch divide, and by which the "
-            "mean over the batch? Don't clear or scale `.grad` itself: it may already hold gradients."
+            "model's `.grad`.\n\nDoes each row enter exactly one micro-batch, also where `micro` does not "
+            "divide the number of rows? By which number does the mean over a micro-batch divide, and by "
+            "which the mean over the batch? Don't clear or scale `.grad` itself: it may already hold "
+            "gradients."
         },
     )
 

@@ -401,7 +401,7 @@ def numbers_that_end_in_a_half(*shape):
 
 
 @inside
-def numbers_too_large_for_32_bit_integers(*shape):
+def numbers_too_large_for_an_int32(*shape):
     """A float32 has no digit behind the point for them, and float64 has."""
     return 3e9 * (1 + torch.rand(shape, dtype=torch.float64))
 
@@ -415,7 +415,7 @@ ste_round = contract(
                 "normal",
                 "zeros",
                 numbers_that_end_in_a_half,
-                numbers_too_large_for_32_bit_integers,
+                numbers_too_large_for_an_int32,
                 numbers_near_the_largest,
                 numbers_near_1e308,
             ],

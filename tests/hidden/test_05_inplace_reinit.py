@@ -185,7 +185,7 @@ reset_layer = contract(
             words={
                 "single": "has layers of a single weight",
                 "tied": "has a module that is tied to blocks.1.fc",
-                "diverged": "has nan and inf in the layer",
+                "diverged": "contains nan and inf in the layer",
                 "the weight": "has a frozen weight in the layer",
                 "other parts": "has frozen parts elsewhere",
             },

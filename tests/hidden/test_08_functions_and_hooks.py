@@ -687,8 +687,9 @@ def test_gradient_of_each_sample(per_sample_grads):
     """Row `i` is the gradient of sample `i`."""
     assert_same_values(
         per_sample_grads,
-        "The dict does not hold each sample's own gradient under the name of the parameter.\n\nWhich loss "
-        "do you backpropagate for row `i`? Does another backward write to the tensor that you store?",
+        "The result is not a dict of the samples' own gradients with one entry for each name in "
+        "`named_parameters()`.\n\nWhich loss do you backpropagate for row `i`? Does another backward write "
+        "to the tensor that you store?",
         then="A row is not the gradient of its sample alone.\n\nDo other samples contribute to this row?",
         exact_types=True,
     )
