@@ -499,8 +499,13 @@ def install_fakes(notebook: Notebook) -> None:
     notebook.names.update(get_ipython=get_ipython, display=NullObject())
     bars = sys.modules["tqdm.notebook"] = types.ModuleType("tqdm.notebook")
     bars.__dict__["__getattr__"] = _plain_progress_bar
-    if "tqdm" in sys.modules:
+    with suppress(ImportError):
+        tqdm = importlib.import_module("tqdm.std").tqdm
+        tqdm.monitor_interval = 0  # or the first bar would start a thread, and look like a side effect
         vars(sys.modules["tqdm"])["notebook"] = bars
+    pyplot: Any = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        pyplot.show = opaque(lambda *_, **__: pyplot.close("all"))  # as Jupyter does
     os.environ["TORCHDYNAMO_DISABLE"] = "1"  # no compiler can be started here: what is compiled runs as it is
 
 

@@ -22,6 +22,7 @@ import random
 import signal
 import struct
 import sys
+import time
 import types
 import warnings
 import weakref
@@ -87,6 +88,7 @@ else:  # a student's own Windows, where no alarm ends a cell
 get_trace, set_trace = sys.gettrace, sys.settrace
 get_profile, set_profile = sys.getprofile, sys.setprofile
 create_builtin_module = _imp.create_builtin
+sleep = time.sleep
 
 # Bytes, syntax trees, warnings.
 read_descriptor, write_descriptor, exit_process = os.read, os.write, os._exit

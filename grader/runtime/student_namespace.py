@@ -13,13 +13,24 @@ from typing import Any
 
 from . import errors, torch_state, vocabulary
 from .opaque import opaque
-from .originals import Parameter, Tensor, TensorBase, builtins_copy, identity, set_class, tensor_dict_of
+from .originals import (
+    Parameter,
+    Tensor,
+    TensorBase,
+    builtins_copy,
+    count_threads,
+    identity,
+    set_class,
+    sleep,
+    tensor_dict_of,
+)
 from .torch_objects import is_module, is_optimizer, is_tensor
 
 __builtins__ = builtins_copy()
 
 _its_own = frozenset(name for kind in (Parameter, Tensor, TensorBase, object) for name in kind.__dict__)
 _MAX_ITEMS = 3_000  # as many as an answer may have
+_WAIT, _MOST_WAITS = 0.001, 50  # for threads that end: seconds, and how often after a call
 
 
 def make_plain(value: Any) -> list[str]:
@@ -83,6 +94,7 @@ class CallWatch:
     def __init__(self) -> None:
         self.patched: list[str] = []
         self.has_value: dict[str, bool] = {}
+        self._waits = _MOST_WAITS
 
     def call(self, function: Callable[[], Any], given: Iterable[Any]) -> Any:
         """Call a function and return its result.
@@ -91,18 +103,27 @@ class CallWatch:
             function: makes the call.
             given: the objects that the student's code gets.
         """
-        before, given = torch_state.listeners(), [*given]
+        before, given, threads = torch_state.listeners(), [*given], count_threads()
         watched = (v for v in given if issubclass(type(v), TensorBase) or is_module(v) or is_optimizer(v))
         kinds = [(value, type(value)) for value in watched]
         try:
             result = function()
         finally:
+            self._wait_for_threads(threads)
             left, patched = torch_state.interceptions(before)
             vocabulary.end_call()  # by then nothing of a student's answers for a generator
             self.patched += [kind for kind in left if kind in _ANSWERING] + patched
             self.patched += _restored_classes(kinds) + make_plain(given)
         self.patched += make_plain(result)
         return result
+
+    def _wait_for_threads(self, number: int) -> None:
+        """Wait until no more threads than before are left: a library may end its own a little later."""
+        for _ in range(self._waits):
+            if count_threads() <= number:
+                return
+            sleep(_WAIT)
+        self._waits = 0  # one goes on running
 
     def watched(self, name: str, function: Callable[..., Any]) -> Any:
         """A student's function whose calls are examined."""

@@ -469,6 +469,17 @@ def test_the_reference_passes_every_check(judge, name):
         assert failure(asserts, contracted) is None
 
 
+@pytest.mark.parametrize(("seconds", "stays"), [(0.01, False), (60, True)])
+def test_a_thread_that_ends_soon_is_no_side_effect(judge, seconds, stays):
+    """A library may end its own thread a little after the call; one that goes on running is left behind."""
+    answer = (
+        "import threading, time\ndef f(x):\n"
+        f"    threading.Thread(target=time.sleep, args=({seconds},), daemon=True).start()\n    return 2 * x"
+    )
+    failed = failure(assert_no_side_effects, judge("a mode is left", answer=answer))
+    assert (failed is not None and "leaves a thread running" in failed.error.finding.sentence) is stays
+
+
 @pytest.mark.parametrize("name", ["memory of its own", ".grad", "a mode is left", "rows that share memory"])
 def test_what_is_kept_is_no_matter_of_values(judge, name):
     """An answer that only leaves something changed passes the check of values."""

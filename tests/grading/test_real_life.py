@@ -33,7 +33,7 @@ class Graded:
         for folder, result in self.results.items():
             stored = ResultsStore(out).evidence(result["student"], str(result["assignment"]))
             if stored is not None:
-                self.evidence[folder] = stored.evidence
+                _, self.evidence[folder] = stored
 
 
 @pytest.fixture(scope="module")

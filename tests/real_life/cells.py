@@ -40,6 +40,13 @@ def progress_bars(draft):
     )
 
 
+@case("03_truncated_bptt")
+def progress_bar_in_an_answer(draft):
+    """The first bar of tqdm is in an answer: the thread that watches bars is no side effect."""
+    draft.top("from tqdm import tqdm")
+    draft.edit("in batches:\n        h = h.d", "in tqdm(batches, leave=False):\n        h = h.d")
+
+
 @case("05_inplace_reinit")
 def widgets(draft):
     """Sliders and an interactive plot: they do nothing."""
