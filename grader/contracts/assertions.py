@@ -94,7 +94,7 @@ def assert_same_values(  # noqa: PLR0913 - a message for each kind of value
     if only:
         seen, expected = _parts(case.rules, seen, expected, only)
     messages = _Messages(result, changes, then, recorded)
-    with _modes_first(seen, expected):
+    with _modes_first(case):
         _require(_returned(case, messages, seen, expected, exact_types=exact_types))
 
 
@@ -163,7 +163,7 @@ def assert_same_gradients(  # noqa: PLR0913 - a message for each of the losses
     """
     if not case.is_as_expected:
         wanted = _Gradients(of, because, then, pending, none_is_zero, flags)
-        with _modes_first(*case.sides):
+        with _modes_first(case):
             _require(_gradients_differ(case.rules, wanted, *case.sides))
 
 
@@ -192,13 +192,16 @@ def assert_no_side_effects(case: Case, hint: str = "", *, may_share_storage: boo
 
 
 @contextmanager
-def _modes_first(seen: Observation, expected: Observation) -> Iterator[None]:
+def _modes_first(case: Case) -> Iterator[None]:
     """Where values are wrong, and a network was called in other modes than the caller's, fail with that."""
     try:
         yield
     except FailedCheckError:
+        seen, expected = case.sides
         switched = seen.switched if isinstance(seen.switched, list) else ()
-        name = next((str(name) for name in switched if name not in expected.switched), None)
+        name = next(
+            (n for n in case.declared.arguments if n in switched and n not in expected.switched), None
+        )
         if name is None or seen.raised is not None:
             raise
         message = (

@@ -48,12 +48,13 @@ NOT_RECORDED = _NotRecorded()
 
 @dataclass(frozen=True)
 class DeclaredCase:
-    """A case as a contract declares it: its variations by factor, and a phrase for each."""
+    """A case as a contract declares it: its variations by factor, a phrase for each, and all arguments."""
 
     variations: Mapping[str, str]
     phrases: Mapping[str, str]
     may_raise: bool = False
     dtype: str = ""
+    arguments: tuple[str, ...] = ()
 
     def sentence(self, factors: Collection[str] | None = None) -> str:
         """``Where h is transposed and w is a leaf, called under no_grad()``; of some factors only."""
@@ -131,9 +132,10 @@ class Observation:
         switched: the names of networks that were called in other modes than before the call.
         memory: bytes held after the call, if measured.
         then: the return value of the contract's ``then``.
-        storage: the arguments whose storage each tensor of the result shares, or ``an earlier result``.
+        storage: for each tensor of the result, the name of the argument whose storage it shares, or
+            ``an earlier result``.
         shared: whether tensors of the result share storage with each other.
-        objects: for each tensor of the result, the same object among the arguments, or empty.
+        objects: for each tensor of the result, the name of the argument that is the same object, or empty.
         mistakes: wrong results of common mistakes, by name.
         stopped_after: seconds after which the call was stopped; 0.0 if an earlier case was stopped.
     """

@@ -75,7 +75,8 @@ def assert_close(  # noqa: PLR0913 - each is asked for by some check
 def _finding(message: str, compared: _Comparison, seen: Any, expected: Any) -> Finding:
     """The finding for two values that differ, from an author's message."""
     difference = compared.difference(seen, expected)
-    assert difference is not None  # the same comparison found one
+    if difference is None:
+        raise RuntimeError("two comparisons of the same values disagree")
     diagnosis, hint = diagnosis_and_hint(message)
     if difference.error is not None:
         place = f" ({difference.place})" if difference.place else ""
@@ -119,13 +120,12 @@ def because(diagnosis: str, difference: Difference) -> str:
 
 
 def _placed(place: str, clause: str) -> str:
-    """A clause about a place: ``it is 0 everywhere`` becomes ``bias is 0 everywhere``."""
+    """A clause about a place: ``it is 0 everywhere`` becomes ``bias is 0 everywhere`` if this is code."""
     if not place or not clause:
         return place or clause
-    verb = "are" if place.startswith("the ") and place.endswith("s") else "is"
     for lead in ("it is ", "here it is "):
-        if clause.startswith(lead):
-            return f"{lead.replace('it is', f'{place} {verb}')}{clause.removeprefix(lead)}"
+        if clause.startswith(lead) and " " not in place:
+            return f"{lead.replace('it is', f'{place} is')}{clause.removeprefix(lead)}"
     return f"{place}: {clause}"
 
 

@@ -47,7 +47,7 @@ _DIAGNOSES = {
     ),
     "appears to not have been used in the graph": (
         "the output was not computed from this tensor. Is the tensor unused? Was the output computed from a "
-        "copy, or from a view made later? Or does the name refer to another tensor by now?"
+        "copy, or from a view made later? Or does the name now refer to another tensor?"
     ),
     "One of the differentiated Tensors does not require grad": (
         "a gradient is asked for with respect to a tensor that does not require one. Is it a frozen "

@@ -104,7 +104,7 @@ class FailedCheckError(AssertionError):
 
     @cached_property
     def finding(self) -> Finding:
-        """What the check found."""
+        """The finding, computed when it is first read."""
         return self._finding if isinstance(self._finding, Finding) else self._finding()
 
     def __str__(self) -> str:

@@ -201,7 +201,7 @@ class _Ladder:
     def _of_arrival(
         self, names: Iterable[str], seen: _Gradients, wanted: Mapping[str, Any]
     ) -> Finding | None:
-        """All names that have a missing or superfluous gradient for the same reason as the first."""
+        """The finding about all names that have a missing or superfluous gradient for the same reason."""
         alike: dict[tuple[str, str], list[str]] = {}
         for name in names:
             gradient, rung = seen.gradients.get(name), ""
@@ -222,7 +222,7 @@ class _Ladder:
         return None
 
     def _of_all(self, names: list[str], seen: _Gradients, right: _Gradients, number: int) -> Finding | None:
-        """All gradients are wrong by the same factor: then the backpropagated value is wrong."""
+        """The finding if one factor explains all gradients: then the backpropagated value is wrong."""
         numbers, expected = (_numbers([side.gradients[name] for name in names]) for side in (seen, right))
         if len(names) < max(2, number) or numbers is None or expected is None:
             return None
@@ -237,7 +237,7 @@ class _Ladder:
         return None
 
     def _of_numbers(self, name: str, seen: _Gradients, right: _Gradients) -> Finding:
-        """The problem of wrong numbers."""
+        """The finding about wrong numbers."""
         pair = gradient, expected = seen.gradients[name], right.gradients[name]
         difference = compare(gradient, expected, self._others) or Difference(
             FEW_DIGITS, "digits", says_all=True
@@ -309,7 +309,7 @@ class _Ladder:
             text = self._because.get(key)
             if isinstance(text, str):
                 return text
-            if text is not None and isinstance(pair[0], Tensor):
+            if text is not None and isinstance(pair[0], Tensor) and pair[0].value is not None:
                 return text(*pair)
         return ""
 

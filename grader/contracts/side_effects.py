@@ -57,8 +57,7 @@ def may_explain_others(path_and_part: str) -> bool:
 #: A sentence about each mode of ``grader/runtime/torch_state.py`` that a function left changed.
 _MODES = {
     "grad mode": "Your function leaves gradients switched {now} for the whole program; they were {then}.",
-    "threads": "Your function leaves a thread running: besides the main thread there are {now}, and there "
-    "were {then} before the call.",
+    "threads": "Your function leaves a thread running: {now} besides the main one, {then} before the call.",
     "global hooks": "Your function leaves a global hook behind, which runs for every module or optimizer.",
     "default dtype": "Your function leaves the default dtype changed: it was {then} and is {now}.",
     "way of printing tensors": "Your function leaves the way in which torch prints tensors changed.",

@@ -405,7 +405,7 @@ def _case(
         else:
             words[key] = phrases.get(f"{key}={kind}") or CALL[key].levels[kind].phrase
     may_raise = any(key.endswith(".fault") and kind != "none" for key, kind in row.items())
-    return DeclaredCase(dict(row), words, may_raise, row.get("all.dtype", dtype))
+    return DeclaredCase(dict(row), words, may_raise, row.get("all.dtype", dtype), tuple(arguments))
 
 
 # --- the cases

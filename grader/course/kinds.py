@@ -80,7 +80,7 @@ class Kinds:
 
 
 def shape_in_words(shape: str, typical: str) -> str:
-    """``1 k`` in words, as it follows a name: ``has one row``, or ``has size 1 in dimension 1``."""
+    """A shape in words that follow a name: ``1 k`` has one row, ``1 n k`` has size 1 in dimension 0."""
     sizes = shape.split()
     fixed = [f"size {size} in dimension {n}" for n, size in enumerate(sizes) if size.isdigit()]
     several = len(sizes) > 1
@@ -93,6 +93,7 @@ def shape_in_words(shape: str, typical: str) -> str:
         (bool(sizes[2:] and fixed), f"has {' and '.join(fixed)}"),
         (several and sizes[0] == "1", "has one row"),
         (several and sizes[-1] == "1", "has one column"),
+        (bool(several and fixed), f"has {' and '.join(fixed)}"),
         (shape != typical and len(sizes) == len(typical.split()), "has other sizes"),
         (True, f"has {numbers.get(len(sizes), f'{len(sizes)} dimensions')}"),
     ]

@@ -24,7 +24,7 @@ from grader.doctor.known_answers import REFERENCE, answers_of
 from grader.errors import CourseError, GraderError
 from grader.grading.broken_reference import error_inside, place_inside
 from grader.grading.executor import modules_of_answers
-from grader.grading.judge import failed_cases
+from grader.grading.judge import explained, failed_cases
 from grader.graphs.diagram import diagram_of, operation
 from grader.graphs.model import Graph, Named, read_graph
 from grader.graphs.picture import summary
@@ -247,7 +247,7 @@ def _cases_of(rubric: Rubric, contract: Contract, outcomes: Mapping[str, Any]) -
         which = f", first of all case {case_to_report(contracted.cases, found)}" if found else ""
         yield f"{contract.name}    {notebook} fails {len(found)} of {len(cases)} cases{which}"
         for number, failed in found.items():
-            yield f"{number:>6}  {diagnosis_and_hint(str(failed))[0]}"
+            yield f"{number:>6}  {diagnosis_and_hint(str(explained(failed)))[0]}"
 
 
 def _one_case(contract: Contract, outcomes: Mapping[str, Any], number: int) -> Iterator[str]:

@@ -15,7 +15,7 @@ from grader.course.author_file import lines_of, names_defined
 from grader.course.rubric import Rubric
 from grader.course.settings import Feedback
 from grader.errors import CourseError, GraderError
-from grader.grading.judge import failed_cases
+from grader.grading.judge import explained, failed_cases
 from grader.grading.regrade import Regrade
 from grader.notebooks.definitions import defines
 from grader.notebooks.files import NotebookError
@@ -254,7 +254,7 @@ def _failed_case(rubric: Rubric, name: str, evidence: Evidence, reference: Evide
         return
     number = case_to_report(contracted.cases, found)
     which = f"{about} {len(found)} of {len(cases)} cases fail; case {number} has the fewest variations"
-    diagnosis, _ = diagnosis_and_hint(str(found[number]))
+    diagnosis, _ = diagnosis_and_hint(str(explained(found[number])))
     yield Paragraph(f"{which}. {cases[number].name}: {diagnosis}")
     sides = beside_each_other({"expected": expected[number], "seen": seen[number]})
     yield _lines(side_by_side("", {side: only_changes(seen) for side, seen in sides.items()}))

@@ -239,11 +239,23 @@ class FailedCheck(NamedTuple):
     form: Finding | None = None
 
 
+def explained(error: BaseException) -> BaseException:
+    """An error whose finding can be read; or the error that the author's explanation of it raised."""
+    if isinstance(error, FailedCheckError):
+        try:
+            _ = error.finding
+        except CourseError:
+            raise
+        except Exception as broken:  # noqa: BLE001 - a verdict
+            return broken
+    return error
+
+
 def _varies(error: BaseException, errors: Iterable[BaseException]) -> bool:
     """Whether a finding depends on the case, and errors of the same group have other sentences."""
     if not isinstance(error, FailedCheckError) or not error.finding.varying:
         return False
-    findings = (other.finding for other in errors if isinstance(other, FailedCheckError))
+    findings = (other.finding for other in map(explained, errors) if isinstance(other, FailedCheckError))
     return any(f.group == error.finding.group and f.sentence != error.finding.sentence for f in findings)
 
 
@@ -277,7 +289,7 @@ def failure_of(check: Check, function: CheckFunction, contracted: ContractObserv
     if not failed:
         return None
     number = case_to_report(cases, failed)
-    error = failed[number]
+    error = explained(failed[number])
     return FailedCheck(
         error,
         _varies(error, failed.values()),

@@ -68,7 +68,7 @@ class Candidate:
     def program(self) -> list[str]:
         """The lines as a worker runs them: they return the observation of values, and the text of any.
 
-        Without a seed of their own they get one, so that equal answers draw equal numbers.
+        They begin with a seed, so that equal answers draw equal numbers.
         """
         lines, probe = [_SEEDED, *self.lines], self.probe
         if not probe.shows:
@@ -321,7 +321,7 @@ class _Program:
 def up_to_statement(lines: Sequence[str], number: int) -> list[str]:
     """The lines up to the end of the statement in which an error was raised.
 
-    All of them if this is a definition, because then a later statement called it.
+    All lines if that statement is a definition, because a later statement called it.
     """
     for node in ast.parse("\n".join(lines)).body:
         end = node.end_lineno or node.lineno

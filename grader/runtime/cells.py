@@ -501,7 +501,7 @@ def install_fakes(notebook: Notebook) -> None:
     bars.__dict__["__getattr__"] = _plain_progress_bar
     with suppress(ImportError):
         tqdm = importlib.import_module("tqdm.std").tqdm
-        tqdm.monitor_interval = 0  # or the first bar would start a thread, and look like a side effect
+        tqdm.monitor_interval = 0  # otherwise the first bar starts a thread, which is a side effect
         vars(sys.modules["tqdm"])["notebook"] = bars
     pyplot: Any = sys.modules.get("matplotlib.pyplot")
     if pyplot is not None:

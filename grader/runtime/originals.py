@@ -175,7 +175,7 @@ is_autocast_cached, set_autocast_cached = torch.is_autocast_cache_enabled, torch
 enter_autocast, leave_autocast = torch.autocast_increment_nesting, torch.autocast_decrement_nesting
 clear_autocast_cache = torch.clear_autocast_cache
 
-# What is called while torch works.
+# Modes and hooks that torch calls while it computes.
 count_function_modes, function_mode_at = torch._C._len_torch_function_stack, torch._C._get_function_stack_at
 pop_function_mode = torch._C._pop_torch_function_stack
 count_dispatch_modes = torch._C._len_torch_dispatch_stack

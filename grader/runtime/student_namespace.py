@@ -109,11 +109,11 @@ class CallWatch:
         try:
             result = function()
         finally:
-            self._wait_for_threads(threads)
             left, patched = torch_state.interceptions(before)
             vocabulary.end_call()  # by then nothing of a student's answers for a generator
             self.patched += [kind for kind in left if kind in _ANSWERING] + patched
             self.patched += _restored_classes(kinds) + make_plain(given)
+            self._wait_for_threads(threads)
         self.patched += make_plain(result)
         return result
 

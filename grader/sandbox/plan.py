@@ -20,7 +20,7 @@ class Request:
     """A contract or a picture as it is sent: code that the worker runs beside a student's functions.
 
     All random generators are seeded with ``seed`` and, so that students' functions cannot influence later
-    inputs, again after each of their calls; if it is None, they are not seeded, as in a student's notebook.
+    inputs, again after each of their calls; if it is None, they are seeded once, as in a student's notebook.
     If ``perturbed`` is not 0, all results are perturbed, with this seed (``runtime/perturbation.py``).
     A ``picture`` is requested when all contracts were observed; if it fails, only the picture is missing.
     """

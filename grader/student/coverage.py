@@ -55,5 +55,5 @@ def _of_argument(name: str, phrases: Sequence[str]) -> Iterator[str]:
 
 
 def _rank(phrase: str) -> tuple[bool, bool]:
-    """What is most often forgotten comes first: memory, then no_grad."""
+    """Students forget memory most often, then no_grad."""
     return "memory" not in phrase, "no_grad" not in phrase

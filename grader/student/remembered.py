@@ -36,11 +36,14 @@ def remember(report: NotebookReport, seconds: float) -> None:
 
 
 def recall(notebook: StudentNotebook, seconds: float) -> NotebookReport | None:
-    """The cached report; None if code, checks or the grader have changed since."""
+    """The cached report; None if code, checks or the grader have changed since, or a cell failed.
+
+    A cell may have failed for lack of a package or of time, and may run now.
+    """
     log = RunLog(notebook, seconds)
     try:
         content = json.loads(_file(notebook).read_bytes())
-        if content["of"] != _key(notebook, seconds):
+        if content["of"] != _key(notebook, seconds) or content["cells"]:
             return None
         log.cells = {int(number): Failure(**failure) for number, failure in content["cells"].items()}
         log.statuses = content["statuses"]

@@ -129,10 +129,11 @@ def remarks_of(report: NotebookReport) -> Iterator[Remark]:
     asked = [answer for answer in report.questions if answer.question.id != BONUS_TASK]
     left = [answer for answer in asked if answer.status in {"untouched", "missing"}]
     yield from _about_left(report, left)
-    failed = [answer.question.id for answer in report.questions if answer.status == "fails"]
+    failed = [answer.question for answer in report.questions if answer.status == "fails"]
     if failed:
-        look = f"{COMMAND} check {report.notebook.argument} {failed[0]}"
-        yield Remark("fails", f"The public check fails: {', '.join(failed)}. To see why: {look}")
+        look = f"{COMMAND} check {report.notebook.argument} {failed[0].id}"
+        names = ", ".join(question.name for question in failed)
+        yield Remark("fails", f"The public check fails: {names}. To see why: {look}")
     elif len(left) < len(asked):
         does = "check passes" if len(asked) - len(left) == 1 else "checks pass"
         yield Remark("passes", f"The public {does}.")
