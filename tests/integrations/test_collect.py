@@ -1054,6 +1054,78 @@ def test_folders_in_one_folder_of_a_zip_are_students_if_somebody_says_so(tmp_pat
     assert {place.partition("/")[0] for place in laid_out(tmp_path / "alone")} == {"mallory"}
 
 
+#: By system, names of two students that it gives to their notebooks.
+TWO_STUDENTS = {
+    "Canvas": ("lovelaceada_11_501_a.ipynb", "hopperg_LATE_12_502_a.ipynb"),
+    "Blackboard": tuple(f"Leaves_{who}_attempt_2026-10-12-10-00-00_a.ipynb" for who in ("ada11", "ben")),
+    "Brightspace": tuple(
+        f"{n}-9 - {who} - Oct 2, 2026 905 AM/a.ipynb" for n, who in ((1, "Ada"), (2, "Ben"))
+    ),
+    "Moodle": tuple(f"{who}_{n}_assignsubmission_file_/a.ipynb" for n, who in ((1, "Ada"), (2, "Ben"))),
+    "Gradescope": ("submission_1/a.ipynb", "submission_2/a.ipynb", "submission_metadata.yml"),
+    'GitHub\'s "Download ZIP"': ("leaves-ada-main/a.ipynb", "leaves-ben-main/a.ipynb"),
+}
+
+
+def in_folders(title, *folders):
+    """The members of a source: in each of these folders, a download from a system."""
+    return [
+        (f"{folder}/{name}", METADATA if name.endswith(".yml") else text(name))
+        for folder in folders
+        for name in TWO_STUDENTS[title]
+    ]
+
+
+@pytest.mark.parametrize("title", TWO_STUDENTS)
+@pytest.mark.parametrize("around", ["submissions", "x/submissions"])
+def test_a_download_in_other_folders_is_not_one_student(tmp_path, title, around):
+    """Unpacked or in a zip, `collect` refuses it; for a zip, `--prefix ""` says that it is a download."""
+    members = in_folders(title, around)
+    refused = f"{around} is not a student's folder, but a download from {title}: collect that folder"
+    with pytest.raises(GraderError, match=refused):
+        collect(source_of(tmp_path, members, "folder"), tmp_path / "out")
+    source = source_of(tmp_path, members)
+    with pytest.raises(GraderError, match=f'in {around}, .* it is a download from {title}, add --prefix ""'):
+        collect(source, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert collect(source, tmp_path / "out", [""]).students == (3 if title == "Gradescope" else 2)
+    assert {name.split("/")[1] for name in laid_out(tmp_path / "out")} == {"a.ipynb"}
+
+
+@pytest.mark.parametrize("title", TWO_STUDENTS)
+@pytest.mark.parametrize("kind", ["zip", "folder"])
+def test_two_downloads_side_by_side_are_not_two_students(tmp_path, title, kind):
+    """`collect` names both; `--prefix ""` says that students have these names."""
+    source = source_of(tmp_path, in_folders(title, "backward", "leaves"), kind)
+    with pytest.raises(GraderError, match=r"^backward, leaves are not students' folders, but downloads from"):
+        collect(source, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    collect(source, tmp_path / "out", [""])
+    assert {name.partition("/")[0] for name in laid_out(tmp_path / "out")} == {"backward", "leaves"}
+
+
+def test_a_download_of_one_student_in_a_folder_is_refused(tmp_path):
+    """A first download may contain one submission only."""
+    members = [("submissions/lovelaceada_11_501_a.ipynb", text())]
+    for kind in ("zip", "folder"):
+        with pytest.raises(GraderError, match=r"submissions.* download from Canvas"):
+            collect(source_of(tmp_path, members, kind), tmp_path / "out")
+
+
+def test_students_folders_may_contain_files_that_a_system_named(tmp_path):
+    """Each holds its own student's names, or a system's names beside other notebooks."""
+    members = [
+        ("ada/lovelaceada_11_501_a.ipynb", text()),
+        ("ben/hopperg_12_502_a.ipynb", text()),
+        ("cy/a.ipynb", text()),
+        ("cy/review/lovelaceada_11_501_a.ipynb", text()),
+        ("cy/review/hopperg_12_502_a.ipynb", text()),
+        ("dee/1-2 - notes.ipynb", text()),
+    ]
+    collect(source_of(tmp_path, members), tmp_path / "out")
+    assert {name.partition("/")[0] for name in laid_out(tmp_path / "out")} == {"ada", "ben", "cy", "dee"}
+
+
 @pytest.mark.parametrize("what", ["missing", "empty", "text", "cut", "inside", "record"])
 def test_what_cannot_be_collected_is_an_error_in_a_sentence(tmp_path, what):
     """Each wrong source or folder is refused by name, and nothing is written."""

@@ -36,6 +36,8 @@ REPOSITORY = frozenset({".git", ".handout"})
 """At the top of a student's repository; a download has no `.git`, and a student cannot commit one."""
 MAX_MEMBERS = 200_000
 MOST_NAMED = 20  # in one sentence
+MOST_FOLDERS = 4
+"""The most folders around a download in which it is still found."""
 
 _OF_MOODLE = "_assignsubmission_"  # in the name of a folder that begins with what a student is called
 _ARCHIVE = re.compile(r".*\.(?:zip|tar|tgz|gz|bz2|xz|7z|rar)", re.DOTALL | re.IGNORECASE)
@@ -84,7 +86,7 @@ class Source:
     clones: set[Parts] = field(default_factory=set)  # folders of a folder that Git has made
     others: list[SourceFile] = field(default_factory=list)  # regular files that are not notebooks
     systems: set[str] = field(default_factory=set)  # the paths of those that a system wrote
-    folders: set[Parts] = field(default_factory=set)  # one or two names deep, that hold any file
+    folders: set[Parts] = field(default_factory=set)  # not very deep, that hold any file
     skipped: list[Skipped] = field(default_factory=list)  # look submitted, and are not taken
 
     @property
@@ -99,7 +101,7 @@ class Source:
 
     def add(self, parts: Parts, modified: int, size: int, read: Callable[[], bytes]) -> None:
         """Take a regular file, as a notebook or another file by its name."""
-        self.folders.update(parts[:depth] for depth in range(1, min(len(parts), 3)))
+        self.folders.update(parts[:depth] for depth in range(1, min(len(parts), MOST_FOLDERS + 2)))
         file = SourceFile(parts, path_text(parts), modified, size, read)
         if not is_notebook(parts[-1]):
             self.others.append(file)
