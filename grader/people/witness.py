@@ -2,7 +2,7 @@
 
 A commit has the time that the student's computer gives it, and a push leaves no time in a clone. So the time
 of a version is what its commit claims, if no earlier reading of the repository contradicts that; else it is
-the time at which the version was seen first. Once seen, a version keeps its time: a rename, a push that goes
+the time at which the version was seen first. No version was submitted later than now. Once seen, a version keeps its time: a rename, a push that goes
 back to it, and another name of the student change nothing.
 """
 
@@ -76,15 +76,13 @@ class Witness:
         for row in read_rows(submissions / SEEN, _COLUMNS, _COLUMNS, _ADVICE, strip=False):
             self._seen.setdefault(row.cells["repository"], {})[row.cells["blob"]] = _sighting(row)
 
-    def see(
-        self, repository: str, versions: Iterable[Committed], at: datetime, *, is_now: bool = True
-    ) -> None:
+    def see(self, repository: str, versions: Iterable[Committed], at: datetime, now: datetime) -> None:
         """Note which versions a repository has; those that were seen before keep their times.
 
         Args:
             versions: the oldest first.
-            at: when it was read.
-            is_now: whether it was read as it is now, so that no version can be newer.
+            at: when it was read, as far as that is known.
+            now: no version can be newer.
         """
         known = self._seen.setdefault(repository, {})
         before = self._last_read.get(repository)
@@ -92,8 +90,7 @@ class Witness:
             if version.blob in known or len(known) >= MOST_VERSIONS:
                 continue
             is_plausible = before is None or version.claimed > before
-            is_plausible = is_plausible and (version.claimed <= at or not is_now)
-            known[version.blob] = Sighting(version, at, version.claimed if is_plausible else at)
+            known[version.blob] = Sighting(version, at, min(version.claimed, now) if is_plausible else at)
 
     def sighting(self, repositories: Collection[str], blob: str) -> Sighting | None:
         """When a version was seen in one of some repositories, the earliest."""

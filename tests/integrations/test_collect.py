@@ -1385,3 +1385,45 @@ def test_copies_that_tools_keep_are_laid_out_apart(tmp_path, kind):
     assert all("is more than the 20 copies that tools keep" in why for _, why in changes.skipped)
     (ada, ben) = find_submissions(tmp_path / "out", FUNCTIONS)
     assert (len(ada.ignored), ada.superseded, ben.ignored) == (20, (), ())
+
+
+def test_a_commit_from_the_future_has_the_time_of_the_collection(tmp_path):
+    """The clock of the student's computer was wrong; the commit after its repair counts."""
+    began, future = int(time.time()), 2_138_947_200
+    clone, fetched = tmp_path / "in/hw-ada", ["config", "remote.origin.url", "https://example.org"]
+    commit(clone, future, a="one")
+    git(clone, *fetched)
+    collect(tmp_path / "in", tmp_path / "class", ["hw"])
+    assert began <= recorded_times(tmp_path)["one"] <= time.time()
+    commit(clone, began - 1000, a="two")
+    collect(tmp_path / "in", tmp_path / "class", ["hw"])
+    assert (tmp_path / "class/ada/a.ipynb").read_bytes() == text("two")
+    assert recorded_times(tmp_path)["two"] <= time.time()
+
+
+@pytest.mark.parametrize("is_rewritten", [False, True])
+def test_a_version_that_came_later_counts_whatever_its_time(tmp_path, is_rewritten):
+    """The history of a clone decides, or when a version was seen first; an older clone replaces nothing."""
+    clone, record = tmp_path / "in/hw-ada", tmp_path / "class/collected.csv"
+    commit(clone, 1000, a="one")
+    collect(tmp_path / "in", tmp_path / "class", ["hw"])
+    recorded = record.read_text(encoding="utf-8").replace("1970-01-01T00:16:40", "2037-10-12T08:00:00")
+    record.write_text(recorded, encoding="utf-8")
+    seen = tmp_path / "class/seen.csv"
+    earlier = re.sub(r'"20[^"]*"(?=,"1970)', '"2026-01-01T00:00:00+00:00"', seen.read_text(encoding="utf-8"))
+    seen.write_text(earlier, encoding="utf-8")
+    shutil.copytree(tmp_path / "in", tmp_path / "old")
+    if is_rewritten:
+        shutil.rmtree(clone / ".git")
+    commit(clone, 900, a="two")
+    for source in ("in", "old"):
+        collect(tmp_path / source, tmp_path / "class", ["hw"])
+        assert (tmp_path / "class/ada/a.ipynb").read_bytes() == text("two")
+
+
+def test_a_version_that_a_student_went_back_to_counts(tmp_path):
+    """A new commit with the content of an old one follows the version that it replaces."""
+    for when, cell in ((1000, "one"), (2000, "two"), (3000, "one")):
+        commit(tmp_path / "in/hw-ada", when, a=cell)
+        collect(tmp_path / "in", tmp_path / "class", ["hw"])
+        assert (tmp_path / "class/ada/a.ipynb").read_bytes() == text(cell)

@@ -72,7 +72,7 @@ def add_history(source: Source, folder: Path, context: Context, witness: Witness
         place = folder.joinpath(*clone)
         history = _history(place)
         at = context.at if context.is_night else _made_at(place, context.at)
-        witness.see(clone[-1], reversed(history), at, is_now=context.is_night)
+        witness.see(clone[-1], reversed(history), at, context.at)
         read_at[clone[-1]] = at
         of_path: dict[str, list[Committed]] = {}
         for version in history:
@@ -82,7 +82,8 @@ def add_history(source: Source, folder: Path, context: Context, witness: Witness
             if not known:
                 files.append(file)
                 continue
-            files.append(replace(file, modified=_nanoseconds(known[0].claimed)))
+            modified = _nanoseconds(min(known[0].claimed, context.at))
+            files.append(replace(file, modified=modified, replaced=frozenset(v.blob for v in known[1:])))
             files += _in_time(file, place, clone, known, context, witness)
     source.files = files
     return read_at

@@ -28,7 +28,7 @@ from grader.people.files import csv_content
 from grader.people.record import LOGIN, RECORD, Entry, Record, collision_key, earlier
 from grader.people.roster import ROSTER, Roster
 from grader.people.students import person_of_folder
-from grader.people.witness import SEEN, Committed, Witness, blob_of
+from grader.people.witness import SEEN, Committed, Sighting, Witness, blob_of
 from grader.text import distinct_file_name, file_name, some
 
 MAX_NOTEBOOKS = 200
@@ -242,6 +242,22 @@ class Layout:
     witness: Witness
     context: Context
 
+    def _sighting(self, target: Target, blob: str) -> Sighting | None:
+        """When a version was seen in the repositories of a student."""
+        known = [target.notebook.file.repository, *self.record.repositories_of(target.folder)]
+        return self.witness.sighting(known, blob)
+
+    def is_replaced(self, target: Target, old: bytes, content: bytes) -> bool:
+        """Whether one version replaced another in a repository, which times of commits do not decide.
+
+        Either the source holds what is submitted now, or the old version is in the history of the new one, or
+        the repository did not have the new version yet when it had the old one.
+        """
+        if self.context.is_night or blob_of(old) in target.notebook.file.replaced:
+            return True
+        before, after = (self._sighting(target, blob_of(version)) for version in (old, content))
+        return before is not None and after is not None and after.seen > before.seen
+
     def entry(self, target: Target, content: bytes) -> Entry:
         """The record's entry for a version that was laid out."""
         notebook, file = target.notebook, target.notebook.file
@@ -250,9 +266,8 @@ class Layout:
             blob, name = blob_of(content), "/".join(file.parts)
             if not file.commit:  # Git may have changed line ends, or there are no commits to read
                 version = Committed(name, blob, "", when)
-                self.witness.see(file.repository, [version], self.context.at, is_now=self.context.is_night)
-            known = [file.repository, *self.record.repositories_of(target.folder)]
-            sighting = self.witness.sighting(known, blob)
+                self.witness.see(file.repository, [version], self.context.at, self.context.at)
+            sighting = self._sighting(target, blob)
             when = sighting.submitted if sighting else self.context.at
             seen = sighting.seen if sighting and sighting.submitted < sighting.seen else None
         student = notebook.student
@@ -321,7 +336,9 @@ def _put(target: Target, path: Path, layout: Layout, changes: Changes) -> None:
         changes.unchanged.append(target.path)
         if before:  # a later download is no later submission
             new = replace(new, submitted=min(new.submitted, before.submitted))
-    elif why := _not_taken(new, before, there, is_night=layout.context.is_night):
+    elif why := _not_taken(
+        new, before, there, is_replaced=old is not None and layout.is_replaced(target, old, content)
+    ):
         changes.skipped.append((target.notebook.file.path, why))
         return
     else:
@@ -353,14 +370,13 @@ def _require_free(path: Path, folder: Path) -> None:
             raise GraderError(f"{place} is in the place of a student's {what}: move it away.")
 
 
-def _not_taken(new: Entry, before: Entry | None, there: str | None, *, is_night: bool) -> str | None:
+def _not_taken(new: Entry, before: Entry | None, there: str | None, *, is_replaced: bool) -> str | None:
     """Why a version is not taken, as the end of a sentence; None if it is.
 
     Args:
         before: the file that it replaces.
         there: the hash of what lies there now.
-        is_night: whether the source holds what is submitted now, so that an older version replaces a newer
-            one.
+        is_replaced: whether it replaced that file, even if its time is earlier.
     """
     place, again = f"{new.student}/{new.notebook}", f"remove its line from {RECORD} to have this one"
     if there is None:
@@ -368,7 +384,7 @@ def _not_taken(new: Entry, before: Entry | None, there: str | None, *, is_night:
         return f"was not copied: you deleted {place}; {again}" if is_deleted else None
     if before is None or there != before.sha256:
         return f"was not copied: {place} was added or changed by hand, so it stays; move it away and {again}"
-    is_older = not is_night and before.submitted > new.submitted
+    is_older = not is_replaced and before.submitted > new.submitted
     return f"is older than {place}, which stays" if is_older else None
 
 
