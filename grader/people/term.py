@@ -80,16 +80,21 @@ class Term:
         until, deadline = deadlines.extended.get(key), deadlines.of_class.get(stem)
         at = submitted.at
         when = format_time(deadlines.displayed(at))
+        is_late = deadline is not None and at > max(deadline.closes, until or deadline.closes)
+        say = "Say it"
         if submitted.is_marked_late and until and at > until:
             end = format_time(deadlines.displayed(until))
             why = f"it is marked as late, the extension ended on {end}, and it was first downloaded on {when}"
-        elif submitted.is_by_hand and deadline and at > max(deadline.closes, until or deadline.closes):
+        elif submitted.may_be_older and is_late:
+            why = f"the oldest commit in its shallow clone is of {when}, after the deadline"
+            say = "Run `git fetch --unshallow` in the clone and collect again, or say it"
+        elif submitted.is_by_hand and is_late:
             why = f"{RECORD} has no line for it, and the file was written on {when}, after the deadline"
         else:
             return None
         line = f"{student},{stem},{until.isoformat(timespec='minutes') if until else ''},TIME"
         return (
-            f"It is not known when {place} was submitted: {why}. Say it in {EXTENSIONS}, whose first line is"
+            f"It is not known when {place} was submitted: {why}. {say} in {EXTENSIONS}, whose first line is"
             f" student,assignment,until,submitted: add the line {line} with a time as in 2026-10-12T18:00."
         )
 

@@ -28,7 +28,7 @@ from grader.people.files import csv_content
 from grader.people.record import LOGIN, RECORD, Entry, Record, collision_key, earlier
 from grader.people.roster import ROSTER, Roster
 from grader.people.students import person_of_folder
-from grader.people.witness import SEEN, Committed, Sighting, Witness, blob_of
+from grader.people.witness import CUT, SEEN, Committed, Sighting, Witness, blob_of
 from grader.text import distinct_file_name, file_name, some
 
 MAX_NOTEBOOKS = 200
@@ -261,14 +261,16 @@ class Layout:
     def entry(self, target: Target, content: bytes) -> Entry:
         """The record's entry for a version that was laid out."""
         notebook, file = target.notebook, target.notebook.file
+        may_be_older = False
         when, seen = datetime.fromtimestamp(notebook.when / 10**9, UTC).replace(microsecond=0), None
         if file.repository:
             blob, name = blob_of(content), "/".join(file.parts)
             if not file.commit:  # Git may have changed line ends, or there are no commits to read
-                version = Committed(name, blob, "", when)
+                version = Committed(name, blob, CUT if file.may_be_older else "", when)
                 self.witness.see(file.repository, [version], self.context.at, self.context.at)
             sighting = self._sighting(target, blob)
             when = sighting.submitted if sighting else self.context.at
+            may_be_older = sighting is not None and sighting.version.may_be_older
             seen = sighting.seen if sighting and sighting.submitted < sighting.seen else None
         student = notebook.student
         return Entry(
@@ -279,6 +281,7 @@ class Layout:
             system=student.system if student.id else "",
             id="" if target.is_groups else student.id,
             is_marked_late=notebook.is_marked_late,
+            may_be_older=may_be_older,
             sha256=hashlib.sha256(content).hexdigest(),
             seen=seen,
         )

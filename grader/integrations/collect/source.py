@@ -73,6 +73,7 @@ class SourceFile:
     read: Callable[[], bytes]
     repository: str = ""  # the name of the clone that it is in
     commit: str = ""  # that brought it, where it is an earlier version
+    may_be_older: bool = False  # than `modified`, because the clone is shallow
     replaced: frozenset[str] = frozenset()  # Git's ids of the versions before it in its repository
     copy: str | None = None  # why it is a copy made by a tool, as the end of a sentence
 
