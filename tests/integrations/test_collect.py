@@ -586,6 +586,58 @@ def test_who_submitted_no_notebook_has_an_error_row(tmp_path):
     assert "Ben Ek holds no notebook, only report.pdf.not-copied" in ben.error
 
 
+#: Folders without a notebook: the files in each, and the file that stands for them.
+WITHOUT = {
+    "bo": (["01_tiny.ipynb.icloud"], "01_tiny.ipynb.icloud"),
+    "cy": ([".01_tiny.ipynb.icloud"], "01_tiny.ipynb.icloud"),
+    "dee": ([".DS_Store", "b.txt", "a/c.txt"], "c.txt"),
+    "eve": (["01_tiny.ipynb "], "01_tiny.ipynb "),
+    "fay": (["01_tiny.ipynb/"], "empty folder"),
+    "gil": (["all.zip"], "all.zip"),
+    "hal": ([], "empty folder"),
+}
+
+
+@pytest.mark.parametrize("kind", ["zip", "folder"])
+def test_every_folder_without_a_notebook_has_an_error_row(tmp_path, kind):
+    """Whatever is in a student's folder, `collect` names the student, and `grade` finds an error."""
+    members = [("ada/01_tiny.ipynb", text())]
+    for student, (names, _) in WITHOUT.items():
+        members += [(f"{student}/{name}", b"") for name in (names or [""])]
+    said, _ = collected(source_of(tmp_path, members, kind), tmp_path / "out")
+    assert [line for line in said.output.splitlines() if line.startswith("no notebook: ")] == [
+        f"no notebook: {student}" for student in WITHOUT
+    ]
+    errors = {one.student: one.error for one in find_submissions(tmp_path / "out", FUNCTIONS) if one.error}
+    assert errors == {
+        student: f"{student} holds no notebook, only {file}.not-copied: submit the notebook itself, a file"
+        " whose name ends in .ipynb."
+        for student, (_, file) in WITHOUT.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "form", ["{0}_{1}_2_a.ipynb", "{0}/a.ipynb", "{0}_{1}_assignsubmission_file_/a.ipynb"]
+)
+def test_a_student_whose_only_notebook_is_damaged_has_an_error_row(tmp_path, form):
+    """The other notebook of a student counts; the zip that was downloaded again replaces the error."""
+    names = [form.format("ada", 1), form.format("ben", 2), form.format("ben", 2).replace("a.ip", "b.ip")]
+    source = pack(tmp_path / "in.zip", [(name, text()) for name in names])
+    intact = source.read_bytes()
+    content = bytearray(intact)
+    for name in names[:2]:
+        content[content.index(name.encode()) + len(name) + 2] ^= 0xFF
+    source.write_bytes(content)
+    said, _ = collected(source, tmp_path / "out")
+    assert "no notebook: ada\n" in said.output and "no notebook: ben" not in said.output
+    assert laid_out(tmp_path / "out") == ["ada/a.ipynb.not-copied", "ben/b.ipynb"]
+    ada, ben = find_submissions(tmp_path / "out", FUNCTIONS)
+    assert "ada holds no notebook, only a.ipynb.not-copied" in ada.error and ben.error is None
+    source.write_bytes(intact)
+    collected(source, tmp_path / "out")
+    assert [one.error for one in find_submissions(tmp_path / "out", FUNCTIONS)] == [None, None]
+
+
 def test_two_students_of_one_name_stay_two(tmp_path):
     """Where a system knows two people of one name, their ids are part of the folders' names."""
     canvas = [(f"smithjo_{number}_9{number}_a.ipynb", text(number)) for number in "12"]
@@ -864,7 +916,7 @@ def test_encrypted_members_are_left_aside(tmp_path):
         content = content[: at + offset] + struct.pack("<H", 1) + content[at + offset + 2 :]
     source.write_bytes(content)
     ((path, why),) = collect(source, tmp_path / "out").changes.skipped
-    assert laid_out(tmp_path / "out") == ["ada/a.ipynb"]
+    assert laid_out(tmp_path / "out") == ["ada/a.ipynb", "b/locked.ipynb.not-copied"]
     assert path == "b/locked.ipynb" and "password" in why and "unpack it and collect the folder" in why
 
 

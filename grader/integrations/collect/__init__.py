@@ -131,7 +131,9 @@ def collect(  # noqa: PLR0913, PLR0917 - what comes back, and what decides about
     notes += _not_listed(roster, record, {target.notebook.student.name for target in targets}, folders)
     laid_out = changes.written + changes.replaced + changes.unchanged
     students = len({name.partition("/")[0] for name in laid_out})
-    empty = {folder_of(student, record, roster) for student in listing.empty} - holding | without.keys()
+    empty = {
+        folder_of(student, record, roster) for student in listing.empty
+    } - holding | changes.without.keys()
     return Collected(students, changes, (*listing.notes, *notes), tuple(sorted(empty)), tuple(others))
 
 

@@ -231,6 +231,7 @@ class Changes:
     replaced: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
+    without: dict[str, str] = field(default_factory=dict)  # by folder without a notebook, another file
 
 
 @dataclass(frozen=True)
@@ -294,7 +295,7 @@ def lay_out(
 
     Args:
         others: by the folder of a student without a notebook, another file that was submitted: an empty file
-            stands for it, for ``grade`` to name.
+            stands for it, for ``grade`` to name, as for a notebook that cannot be read.
         ignored: everything in the source that was not taken so far.
 
     Raises:
@@ -306,8 +307,12 @@ def lay_out(
             for target in targets:
                 path = layout.folder / target.path
                 _put(target, path, layout, changes)
-            for student, file in others.items():
-                path = layout.folder / student / (file_name(file) + _NOT_COPIED)
+            laid_out = (*changes.written, *changes.replaced, *changes.unchanged)
+            for place in laid_out:
+                changes.without.pop(place.partition("/")[0], None)
+            changes.without |= others
+            for student, file in changes.without.items():
+                path = layout.folder / student / (file_name(file.lstrip(".")) + _NOT_COPIED)
                 _require_free(path, layout.folder)
                 path.parent.mkdir(exist_ok=True)
                 path.touch()
@@ -331,6 +336,7 @@ def _put(target: Target, path: Path, layout: Layout, changes: Changes) -> None:
         content = target.notebook.file.read()
     except UnreadableError as error:
         changes.skipped.append((target.notebook.file.path, str(error)))
+        changes.without.setdefault(target.folder, target.notebook.name)
         return
     new, before = layout.entry(target, content), layout.record.entry(target.folder, target.name)
     old = path.read_bytes() if path.exists() else None

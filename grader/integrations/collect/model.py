@@ -56,7 +56,7 @@ class Listing:
     notebooks: list[Submitted]
     notes: list[str] = field(default_factory=list)  # how students were named, for a person to check
     others: dict[Student, str] = field(default_factory=dict)  # without a notebook: a file they submitted
-    empty: list[Student] = field(default_factory=list)  # whose folders hold no notebook
+    empty: list[Student] = field(default_factory=list)  # whose repositories hold no notebook
 
     def files(self) -> dict[Student, set[str]]:
         """The names of each student's notebooks, also of students who have none."""

@@ -86,9 +86,9 @@ class Source:
     files: list[SourceFile] = field(default_factory=list)  # the notebooks
     repositories: set[Parts] = field(default_factory=set)  # folders that are clones, or copies of clones
     clones: set[Parts] = field(default_factory=set)  # folders of a folder that Git has made
-    others: list[SourceFile] = field(default_factory=list)  # regular files that are not notebooks
+    others: list[SourceFile] = field(default_factory=list)  # files that are not taken as notebooks
     systems: set[str] = field(default_factory=set)  # the paths of those that a system wrote
-    folders: set[Parts] = field(default_factory=set)  # not very deep, that hold any file
+    folders: set[Parts] = field(default_factory=set)  # not very deep
     skipped: list[Skipped] = field(default_factory=list)  # look submitted, and are not taken
 
     @property
@@ -100,14 +100,20 @@ class Source:
         """Note a file that is not taken, if it looks submitted."""
         if is_notebook(parts[-1]) or _ARCHIVE.fullmatch(parts[-1]):
             self.skipped.append((path_text(parts), reason))
+            self.others.append(SourceFile(parts, path_text(parts), 0, 0, partial(_refuse_to_read, reason)))
+
+    def add_folder(self, parts: Parts) -> None:
+        """Note a folder, which may be empty."""
+        self.folders.update(parts[:depth] for depth in range(1, min(len(parts), MOST_FOLDERS + 1) + 1))
 
     def add(self, parts: Parts, modified: int, size: int, read: Callable[[], bytes]) -> None:
         """Take a regular file, as a notebook or another file by its name."""
-        self.folders.update(parts[:depth] for depth in range(1, min(len(parts), MOST_FOLDERS + 2)))
+        self.add_folder(parts[:-1])
         file = SourceFile(parts, path_text(parts), modified, size, read)
-        if not is_notebook(parts[-1]):
-            self.others.append(file)
+        if _ARCHIVE.fullmatch(parts[-1]):
             self.skip(parts, "is an archive: unpack it, and collect what was in it")
+        elif not is_notebook(parts[-1]):
+            self.others.append(file)
         elif size > MAX_FILE_BYTES:
             self.skip(parts, TOO_LARGE)
         else:
@@ -140,6 +146,10 @@ class Source:
             repositories={at[depth:] for at in self.repositories if len(at) > depth},
             folders={at[depth:] for at in self.folders if len(at) > depth},
         )
+
+
+def _refuse_to_read(reason: str) -> bytes:
+    raise UnreadableError(reason)
 
 
 def path_text(parts: Parts) -> str:
@@ -203,6 +213,7 @@ def _list_folder(folder: Path) -> Source:
             source.skipped.append((path_text(parts), f"cannot be listed ({error.strerror})"))
             continue
         names = {entry.name for entry in entries}
+        source.add_folder(parts)
         source.repositories |= {parts} if parts and names & REPOSITORY else set()
         source.clones |= {parts} if parts and ".git" in names else set()
         environments |= {parts} if is_environment(names) else set()
@@ -273,12 +284,14 @@ def _list_zip(path: Path, archive: zipfile.ZipFile, zone: tzinfo) -> Source:
         source.repositories.update(parts[:at] for at, part in enumerate(parts) if at and part in REPOSITORY)
         is_folder = name.endswith("/")  # zipfile's own is_dir() raises where a name is empty
         environments.update(parts[:at] for at, part in enumerate(parts) if is_environment([part]))
+        if is_folder and ".." not in parts and not _is_left_out(parts):
+            source.add_folder(parts)
         if is_folder or not parts or (".." not in parts and _is_left_out(parts[:-1])):
             continue
         mode = member.external_attr >> 16
         reason = _not_regular(mode) if stat.S_IFMT(mode) else None  # most systems say nothing
         if ".." in parts:
-            source.skip(parts, "has a path that leads out of the zip")
+            source.skipped.append((path_text(parts), "has a path that leads out of the zip"))
         elif reason:
             source.skip(parts, reason)
         else:
