@@ -598,6 +598,22 @@ WITHOUT = {
 }
 
 
+@pytest.mark.parametrize(
+    "name", ["Adjustments.csv", "adjustments.csv.txt", "adjustments.xlsx", "adjustments (1).csv"]
+)
+@pytest.mark.parametrize("place", ["out", "."])
+def test_a_file_of_the_class_with_a_wrong_name_is_named(tmp_path, name, place):
+    """Beside the submissions and among them; not if the right file is there, too."""
+    source = pack(tmp_path / "in.zip", [("ada/a.ipynb", text())])
+    (tmp_path / "out").mkdir()
+    (tmp_path / place / name).touch()
+    (tmp_path / "out/roster.md").touch()
+    note = f"{tmp_path / place / name} is not read: save it as a CSV file with the name adjustments.csv."
+    assert collect(source, tmp_path / "out").notes == (note,)
+    (tmp_path / "out/adjustments.csv").touch()
+    assert collect(source, tmp_path / "out").notes == ()
+
+
 @pytest.mark.parametrize("kind", ["zip", "folder"])
 def test_every_folder_without_a_notebook_has_an_error_row(tmp_path, kind):
     """Whatever is in a student's folder, `collect` names the student, and `grade` finds an error."""

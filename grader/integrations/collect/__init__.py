@@ -33,9 +33,11 @@ from grader.integrations.collect.layout import (
 from grader.integrations.collect.model import Answered, Closing, Context, Student
 from grader.integrations.collect.source import MOST_NAMED, REPOSITORY, Skipped, Source, open_source
 from grader.integrations.collect.systems import list_submissions
+from grader.people.files import about_misnamed
 from grader.people.record import Record
 from grader.people.roster import ROSTER, Roster, read_people
 from grader.people.students import students_of_folders
+from grader.people.term import INSTRUCTORS
 from grader.people.witness import Witness
 from grader.text import some
 
@@ -125,6 +127,7 @@ def collect(  # noqa: PLR0913, PLR0917 - what comes back, and what decides about
         others = source.about_others()
         changes = lay_out(targets, without, skipped + others, Layout(folder, record, witness, context))
     changes.skipped += skipped
+    notes += about_misnamed(folder, INSTRUCTORS)
     notes += _about_shallow(record, targets)
     if (path / ROSTER).is_file() and not (folder / ROSTER).exists():
         notes.append(f"{ROSTER} in {path} was not taken; `grade` looks for it in {folder}.")
