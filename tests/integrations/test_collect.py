@@ -621,6 +621,7 @@ def test_every_folder_without_a_notebook_has_an_error_row(tmp_path, kind):
     for student, (names, _) in WITHOUT.items():
         members += [(f"{student}/{name}", b"") for name in (names or [""])]
     said, _ = collected(source_of(tmp_path, members, kind), tmp_path / "out")
+    assert 'ignored: "eve/01_tiny.ipynb " is not a notebook' in said.output
     assert [line for line in said.output.splitlines() if line.startswith("no notebook: ")] == [
         f"no notebook: {student}" for student in WITHOUT
     ]
@@ -1061,9 +1062,17 @@ def test_names_that_a_file_system_takes_for_one_do_not_meet(tmp_path):
         tmp_path / "in.zip",
         [(f"{name}/a.ipynb", text(str(n))) for n, name in enumerate(("Bo", "bo", composed, decomposed))],
     )
-    collect(source, tmp_path / "out")
-    folders = {name.partition("/")[0] for name in laid_out(tmp_path / "out")}
-    assert len({unicodedata.normalize("NFC", folder).casefold() for folder in folders}) == 4
+    notes = collect(source, tmp_path / "out").notes
+    folders = {
+        (tmp_path / "out" / name).read_bytes(): name.split("/")[0] for name in laid_out(tmp_path / "out")
+    }
+    assert len({unicodedata.normalize("NFC", folder).casefold() for folder in folders.values()}) == 4
+    bo, small_bo, zoe, other_zoe = (folders[text(str(n))] for n in range(4))
+    same = "some file systems take these students' names for the same, so their folders differ"
+    assert notes == (
+        f"{same}: {bo} is Bo; {small_bo} is bo.",
+        f"{same}: {other_zoe} is 'zoe\\u0308'; {zoe} is 'zo\\xeb'.",
+    )
 
 
 # --- again, and again

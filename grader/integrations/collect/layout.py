@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -60,7 +61,8 @@ def student_folders(
         named[collision_key(student.name)].add(student.identity)
     folders: dict[Student, tuple[str, ...]] = {}
     owners: dict[str, str] = {}  # by folder, the student's identity
-    several, by_name = set(), set()
+    several: dict[str, list[Student]] = defaultdict(list)
+    by_name = set()
     # A known student keeps the folder, even if another student has the same name.
     known_of = {student: _known(student, record, roster) for student in files}
     for student in sorted(files, key=lambda s: (known_of[s][0] is None, s.name, s.identity)):
@@ -78,7 +80,7 @@ def student_folders(
             if student.system == "moodle":  # its numbers differ between assignments: who submitted the same
                 by_id = {number for number in ids if ids[number] & {*files[student]}}
             if by_id or len(named[collision_key(student.name)]) > 1:
-                several.add(student.name)
+                several[collision_key(student.name)].append(student)
                 folder = _spelt(_with_id(student), record)
             elif ids:
                 by_name.add(folder)
@@ -88,15 +90,24 @@ def student_folders(
             folder = distinct_file_name(folder, f"{student.system} {identity}", taken)
             owners[collision_key(folder)] = identity
         folders[student] = (folder,)
-    notes = [
-        f"several students are called {n}: their folders' names say which is which." for n in sorted(several)
-    ]
+    notes = [_about_several(several[key], folders) for key in sorted(several)]
     if by_name:
         named_so = ", ".join(some(sorted(by_name), MOST_NAMED))
         notes.append(
             f"matched by name only, because Moodle's numbers differ between assignments: {named_so}."
         )
     return folders, notes
+
+
+def _about_several(students: Sequence[Student], folders: Mapping[Student, Sequence[str]]) -> str:
+    """A sentence about students of one name, whom ids or the names in the source distinguish."""
+    name = min(student.name for student in students)
+    if all(student.id for student in students):
+        return f"several students are called {name}: their folders' names say which is which."
+    shown = [unicodedata.normalize("NFC", student.name) for student in students]
+    names = shown if len({*shown}) == len(shown) else [ascii(student.name) for student in students]
+    of_names = "; ".join(f"{folders[s][0]} is {each}" for s, each in zip(students, names, strict=True))
+    return f"some file systems take these students' names for the same, so their folders differ: {of_names}."
 
 
 def folder_of(student: Student, record: Record, roster: Roster) -> str:
