@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -87,14 +88,18 @@ def about_misnamed(submissions: Path, names: Collection[str]) -> list[str]:
     Editors and spreadsheets add an ending, write capitals, or save another format.
     """
     missing = {name.partition(".")[0]: name for name in names if find_file(submissions, name) is None}
-    notes = []
+    paths: list[Path] = []
     for folder in (submissions, submissions.resolve().parent) if missing else ():
-        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-            found = _LIKE_CSV.fullmatch(path.name)
-            name = missing.get(found["stem"].casefold()) if found else None
-            if name and path.is_file():
-                place = terminal_text(str(path))
-                notes.append(f"{place} is not read: save it as a CSV file with the name {name}.")
+        with suppress(OSError):  # there are no submissions yet, or the folder around them cannot be listed
+            paths += sorted(folder.iterdir())
+    notes = []
+    for path in paths:
+        found = _LIKE_CSV.fullmatch(path.name)
+        name = missing.get(found["stem"].casefold()) if found else None
+        if name and path.is_file():
+            notes.append(
+                f"{terminal_text(str(path))} is not read: save it as a CSV file with the name {name}."
+            )
     return notes
 
 

@@ -120,7 +120,7 @@ def _downloads(source: Source, context: Context) -> dict[Parts, System]:
     """The folders that are downloads from a system, where names at the top are no system's.
 
     A student's folder does not contain two students' names, as a system writes them; a folder around
-    everything does not contain such names alone. Beside a notebook in a student's folder, and below it, names
+    everything does not contain such names alone. Names next to a notebook in a student's folder, or below it,
     mean nothing.
     """
     inside: dict[str, list[Parts]] = defaultdict(list)
@@ -146,8 +146,9 @@ def _system_of(source: Source, folder: Parts, names: Collection[str], context: C
     for system in all_systems():
         students = [student for name in names if (student := system.student_in(name, context))]
         is_whole = len(students) == len(names) and len(source.tops) == 1 and not system.folder
-        is_marked = not system.marker or any(file.parts == (*folder, system.marker) for file in source.others)
-        if is_marked and (is_whole or len({*students}) > 1):
+        if not is_whole and len({*students}) < 2:
+            continue
+        if not system.marker or any(file.parts == (*folder, system.marker) for file in source.others):
             return system
     return None
 
