@@ -152,11 +152,16 @@ def collect(source: Path, out: Path, prefixes: tuple[str, ...], unread: Path | N
     )
     _echo(collected.notes)
     _echo([f"replaced by a newer one: {path}" for path in changes.replaced])
-    ignored = [f"ignored: {path} {why}" for path, why in (*changes.skipped, *collected.others)]
+    ignored = [f"ignored: {_shown(path)} {why}" for path, why in (*changes.skipped, *collected.others)]
     _echo(ignored)
     if len(ignored) > _SHOWN:
         click.echo(f"{out / 'ignored.csv'} lists all that was ignored.")
     _echo([f"no notebook: {name}" for name in collected.empty])
+
+
+def _shown(path: str) -> str:
+    """The path, in quotes if blanks begin or end one of its names."""
+    return path if all(name == name.strip() for name in path.split("/")) else f'"{path}"'
 
 
 def _names_in(path: Path) -> list[str]:

@@ -40,6 +40,7 @@ MAX_LINES = 1_000_000  # of all sources that are lists of lines
 _TOO_MANY_VALUES = "millions of values beside its code"
 
 _SAVE_AGAIN = "It may be incomplete: check that it opens in Jupyter, save it and submit it again."
+_RESOLVE = "Resolve the conflict, check that the notebook opens in Jupyter, save it and submit it again."
 _NULL = Raw(b"null")
 _CONFLICT = re.compile(rb"^<{7} ", re.MULTILINE)
 # Files of other kinds under a notebook's name: how the text begins, what it is, what to do.
@@ -51,6 +52,26 @@ _OTHER_FILES = (
         "Download the notebook itself and submit it.",
     ),
     (re.compile(r"%PDF-"), "a PDF", "Submit the notebook it was made from."),
+    # A byte that begins no character of UTF-8 is U+FFFD.
+    (
+        re.compile("\x1f\ufffd|BZh\\d|\ufffd7zXZ|7z\ufffd|Rar!"),
+        "a compressed file",
+        "Unpack it and submit the notebook.",
+    ),
+    (
+        re.compile(r'\s*+\{[^{}]*(?:"(?:doc_id|resource_id)"\s*:|https://(?:docs|drive)\.google\.com/)'),
+        "a link to Google Drive",
+        "Download the notebook itself and submit it.",
+    ),
+    (
+        re.compile(
+            r"(?!\s*+[{\[]).*?^(?:#![^\n]*python|# ?%%|# In ?\[|import \w|from [\w.]+ import |def \w+\(|"
+            r"class \w+[(:])",
+            re.DOTALL | re.MULTILINE,
+        ),
+        "a Python script",
+        "Submit the notebook itself.",
+    ),
 )
 #: Begins a file that only stands for a notebook.
 _POINTER = re.compile(r"(?P<lfs>version https://(?:git-lfs|hawser)\.github\.com/spec/)|/annex/objects/")
@@ -151,6 +172,12 @@ def json_of(file: NotebookFile) -> Any:
         NotebookError: it holds another kind of text, or exceeds a cap.
     """
     name, content = file.name, file.content
+    if content and not content.strip(b"\0"):
+        raise NotebookError(
+            f"{name} is damaged: it contains null bytes only.",
+            "Submit the notebook you worked in, after saving it.",
+            "damaged",
+        )
     encoding = json.detect_encoding(content)
     if not encoding.startswith("utf-8"):
         if len(content) > MAX_OTHER_ENCODING_BYTES:
@@ -164,9 +191,20 @@ def json_of(file: NotebookFile) -> Any:
     if _is_above(MAX_OBJECTS, content, b"{"):
         raise NotebookError(f"{name} holds {_TOO_MANY_VALUES}.", CLEAR_OUTPUTS, "too large")
     try:
-        return _without_outputs(msgspec.json.decode(content, type=_RawDocument), name)
+        document = msgspec.json.decode(content, type=_RawDocument)
+        if document.cells is None and document.worksheets is None:
+            _refuse_other_files(content, name)
+        return _without_outputs(document, name)
     except (msgspec.DecodeError, RecursionError):
         return _loose_json(content, name)
+
+
+def _refuse_other_files(content: bytes, name: str) -> None:
+    """Raises NotebookError if a file begins as one of another kind."""
+    beginning = content[:1024].decode("utf-8", "replace")
+    for pattern, what, advice in _OTHER_FILES:
+        if pattern.match(beginning):
+            raise NotebookError(f"{name} is {what}, not a notebook.", advice)
 
 
 def _without_outputs(document: _RawDocument, name: str) -> dict[str, Any]:
@@ -265,13 +303,11 @@ def _loose_json(content: bytes, name: str) -> Any:
         raise NotebookError(
             f"{name} is {what}, not the notebook: run `{command}` in the clone, and collect again."
         )
-    for pattern, what, advice in _OTHER_FILES:
-        if pattern.match(beginning):
-            raise NotebookError(f"{name} is {what}, not a notebook.", advice)
+    _refuse_other_files(content, name)
     if conflict := _CONFLICT.search(content):
         line = content.count(b"\n", 0, conflict.start()) + 1
         reason = f"Git left the markers of a merge conflict in it (line {line})"
-        raise NotebookError(f"{name} is not a notebook: {reason}.", _SAVE_AGAIN, "merge conflict")
+        raise NotebookError(f"{name} is not a notebook: {reason}.", _RESOLVE, "merge conflict")
     if len(content) > MAX_LOOSE_BYTES:
         reason = f"its text is larger than {MAX_LOOSE_BYTES // 1024**2} MiB and not plain JSON"
         raise NotebookError(f"{name} is not a notebook: {reason}.", CLEAR_OUTPUTS, "damaged")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +14,11 @@ from pathlib import Path
 from grader.errors import GraderError
 from grader.sheets import Sheet, read_sheet
 from grader.text import did_you_mean, printable, terminal_text, utf8_text, without_formula
+
+_DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
+_LIKE_CSV = re.compile(
+    r"(?P<stem>[a-z]+)(?: ?\(\d+\))?(?:\.(?:csv|txt|tsv|xlsx?|ods|numbers))*", re.ASCII | re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,27 @@ def find_file(submissions: Path, name: str) -> Path | None:
     return next((path for path in places if path.is_file() and not path.is_symlink()), None)
 
 
+def about_misnamed(submissions: Path, names: Collection[str]) -> list[str]:
+    """A sentence about each file that looks like one of these, which is not there, and is not read.
+
+    Editors and spreadsheets add an ending, write capitals, or save another format.
+    """
+    missing = {name.partition(".")[0]: name for name in names if find_file(submissions, name) is None}
+    paths: list[Path] = []
+    for folder in (submissions, submissions.resolve().parent) if missing else ():
+        with suppress(OSError):  # there are no submissions yet, or the folder around them cannot be listed
+            paths += sorted(folder.iterdir())
+    notes = []
+    for path in paths:
+        found = _LIKE_CSV.fullmatch(path.name)
+        name = missing.get(found["stem"].casefold()) if found else None
+        if name and path.is_file():
+            notes.append(
+                f"{terminal_text(str(path))} is not read: save it as a CSV file with the name {name}."
+            )
+    return notes
+
+
 def read_rows(
     path: Path | None, needed: Sequence[str], known: Sequence[str], about: str = "", *, strip: bool = True
 ) -> list[Row]:
@@ -110,7 +138,8 @@ def _rows(sheet: Sheet, headings: Sequence[str], *, strip: bool) -> Iterator[Row
         if len(row) > len(headings):
             raise GraderError(
                 f"{sheet.path}, line {line}: it has {len(row)} cells, but there are {len(headings)} columns:"
-                ' put a text with a comma into quotes, as in "late, but excused"'
+                f" put a text with a {_DELIMITERS[sheet.delimiter]} into quotes, as in"
+                f' "late{sheet.delimiter} but excused"'
             )
         cells = dict.fromkeys(headings, "") | dict(zip(headings, row, strict=False))
         yield Row(sheet.path, line, {name: cell.strip() if strip else cell for name, cell in cells.items()})

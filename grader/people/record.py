@@ -20,6 +20,7 @@ RECORD = "collected.csv"
 LOGIN = "github"
 """The kind of id that a student's part of a repository's name is."""
 _LATE = "late"
+_SHALLOW = "shallow"
 _MARKING = "canvas"  # the system that marks what is late
 _COLUMNS = (
     *("student", "notebook", "system", "id", "modified", "marked"),
@@ -54,6 +55,7 @@ class Entry:
         origin: its path in the source.
         system: knows the student by the `id`; empty if none does.
         is_marked_late: by that system.
+        may_be_older: whether it may have been submitted earlier, because it came from a shallow clone.
         sha256: of what was laid out.
         missing: set if it was not in clones any more the last time, or if they could not be read.
         seen: when it was seen first, where only its commit says that it is older.
@@ -66,6 +68,7 @@ class Entry:
     system: str = ""
     id: str = ""
     is_marked_late: bool = False
+    may_be_older: bool = False
     sha256: str = ""
     missing: Missing | None = None
     seen: datetime | None = None
@@ -104,7 +107,8 @@ def _entry(row: Row) -> Entry:
         origin=cells["from"],
         system=cells["system"],
         id=cells["id"],
-        is_marked_late=row.word("marked", _LATE) == _LATE,
+        is_marked_late=row.word("marked", _LATE, _SHALLOW) == _LATE,
+        may_be_older=cells["marked"] == _SHALLOW,
         sha256=cells["sha256"],
         missing=missing,
         seen=row.time("seen") if cells["seen"] else None,
@@ -113,7 +117,8 @@ def _entry(row: Row) -> Entry:
 
 def _cells(entry: Entry) -> list[str]:
     missing = [entry.missing.why, entry.missing.since] if entry.missing else ["", ""]
-    identity, mark = [entry.system, entry.id], _LATE if entry.is_marked_late else ""
+    identity = [entry.system, entry.id]
+    mark = _LATE if entry.is_marked_late else _SHALLOW if entry.may_be_older else ""
     times = time_text(entry.submitted), time_text(entry.seen)
     return [*entry.key, *identity, times[0], mark, entry.sha256, entry.origin, *missing, times[1]]
 
@@ -130,6 +135,7 @@ class SubmissionTime:
         missing: set if it was not found any more when clones were collected last.
         is_by_hand: whether somebody put it among what was collected of its student.
         claimed_until: when a night first saw it, where only its commit says that it is older.
+        may_be_older: whether it may have been submitted before the recorded time.
     """
 
     modified: datetime
@@ -138,6 +144,7 @@ class SubmissionTime:
     missing: Missing | None = None
     is_by_hand: bool = False
     claimed_until: datetime | None = None
+    may_be_older: bool = False
 
     @property
     def at(self) -> datetime:
@@ -221,7 +228,14 @@ class Record:
         if entry is None:
             return SubmissionTime(modified, is_by_hand=recorded(folder) in self._collected)
         is_marked = entry.is_marked_late if entry.system == _MARKING else None
-        return SubmissionTime(modified, entry.submitted, is_marked, entry.missing, claimed_until=entry.seen)
+        return SubmissionTime(
+            modified,
+            entry.submitted,
+            is_marked,
+            entry.missing,
+            claimed_until=entry.seen,
+            may_be_older=entry.may_be_older,
+        )
 
     def unread(self) -> dict[str, dict[str, Missing]]:
         """The prefixes of the repositories that could not be read the last time, by folder."""

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grader.course.course import Course
 from grader.people.adjustments import ADJUSTMENTS, Adjustments, read_adjustments
 from grader.people.deadlines import EXTENSIONS, Deadlines, read_deadlines
+from grader.people.files import about_misnamed
 from grader.people.lateness_and_adjustments import LatenessAndAdjustments
 from grader.people.record import RECORD, Record, SubmissionTime
+from grader.people.roster import ROSTER
 from grader.people.students import Students, students_of_folders
 from grader.people.witness import Witness
 from grader.results.model import Adjustment, Missing
 from grader.text import format_time, some, terminal_text
 
+INSTRUCTORS = (ROSTER, EXTENSIONS, ADJUSTMENTS)
+"""The files about a class that an instructor writes."""
 _MOST_NAMED = 12
 
 
@@ -28,6 +32,7 @@ class Term:
         stems: the assignments of this term; empty for all of the course.
         unread: by student, the prefixes of the repositories that could not be read.
         prefixes: by folder and notebook, the prefix of the repository that it came from.
+        misnamed: sentences about files of the instructor's that are not read.
     """
 
     students: Students
@@ -36,6 +41,7 @@ class Term:
     adjustments: Adjustments = field(default_factory=dict)
     unread: Mapping[str, Mapping[str, Missing]] = field(default_factory=dict)
     prefixes: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    misnamed: Sequence[str] = ()
 
     def has(self, stem: str) -> bool:
         """Whether an assignment is one of this term's."""
@@ -80,16 +86,21 @@ class Term:
         until, deadline = deadlines.extended.get(key), deadlines.of_class.get(stem)
         at = submitted.at
         when = format_time(deadlines.displayed(at))
+        is_late = deadline is not None and at > max(deadline.closes, until or deadline.closes)
+        say = "Say it"
         if submitted.is_marked_late and until and at > until:
             end = format_time(deadlines.displayed(until))
             why = f"it is marked as late, the extension ended on {end}, and it was first downloaded on {when}"
-        elif submitted.is_by_hand and deadline and at > max(deadline.closes, until or deadline.closes):
+        elif submitted.may_be_older and is_late:
+            why = f"the oldest commit in its shallow clone is of {when}, after the deadline"
+            say = "Run `git fetch --unshallow` in the clone and collect again, or say it"
+        elif submitted.is_by_hand and is_late:
             why = f"{RECORD} has no line for it, and the file was written on {when}, after the deadline"
         else:
             return None
         line = f"{student},{stem},{until.isoformat(timespec='minutes') if until else ''},TIME"
         return (
-            f"It is not known when {place} was submitted: {why}. Say it in {EXTENSIONS}, whose first line is"
+            f"It is not known when {place} was submitted: {why}. {say} in {EXTENSIONS}, whose first line is"
             f" student,assignment,until,submitted: add the line {line} with a time as in 2026-10-12T18:00."
         )
 
@@ -113,7 +124,7 @@ class Term:
         Args:
             submitted: students and assignments with a submission.
         """
-        notes = []
+        notes = [*self.misnamed]
         others: dict[str, list[str]] = defaultdict(list)
         present = {*submitted}
         for student, stem in sorted(present):
@@ -156,4 +167,5 @@ def read_term(submissions: Path, course: Course, students: Students) -> Term:
         read_adjustments(submissions, course.stems, course.points, students),
         {whose[folder]: of_folder for folder, of_folder in unread.items()},
         record.prefixes(),
+        about_misnamed(submissions, INSTRUCTORS),
     )

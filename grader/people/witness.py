@@ -2,8 +2,11 @@
 
 A commit has the time that the student's computer gives it, and a push leaves no time in a clone. So the time
 of a version is what its commit claims, if no earlier reading of the repository contradicts that; else it is
-the time at which the version was seen first. Once seen, a version keeps its time: a rename, a push that goes
-back to it, and another name of the student change nothing.
+the time at which the version was seen first. No version was submitted later than now. Once seen, a version
+keeps its time: a rename, a push that goes back to it, and another name of the student change nothing.
+
+The oldest commit of a shallow clone only gives the latest possible time, until a complete clone gives the
+right one.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ from grader.people.files import Row, csv_content, read_rows, time_text
 SEEN = "seen.csv"
 MOST_VERSIONS = 2_000
 """The most versions of a repository that are remembered; a student decides how many there are."""
+CUT = "^"
+"""Begins the name of a commit before which the history of a clone is missing, as Git prints it."""
 _COLUMNS = ("repository", "path", "blob", "commit", "claimed", "seen", "submitted")
 _ADVICE = "; bring back an older copy. Without the file, only commits say when work was submitted"
 
@@ -42,6 +47,11 @@ class Committed:
     blob: str
     commit: str
     claimed: datetime
+
+    @property
+    def may_be_older(self) -> bool:
+        """Whether an earlier commit may have brought it, which a shallow clone does not have."""
+        return self.commit.startswith(CUT)
 
 
 @dataclass(frozen=True)
@@ -76,24 +86,26 @@ class Witness:
         for row in read_rows(submissions / SEEN, _COLUMNS, _COLUMNS, _ADVICE, strip=False):
             self._seen.setdefault(row.cells["repository"], {})[row.cells["blob"]] = _sighting(row)
 
-    def see(
-        self, repository: str, versions: Iterable[Committed], at: datetime, *, is_now: bool = True
-    ) -> None:
+    def see(self, repository: str, versions: Iterable[Committed], at: datetime, now: datetime) -> None:
         """Note which versions a repository has; those that were seen before keep their times.
 
         Args:
             versions: the oldest first.
-            at: when it was read.
-            is_now: whether it was read as it is now, so that no version can be newer.
+            at: when it was read, as far as that is known.
+            now: no version can be newer.
         """
         known = self._seen.setdefault(repository, {})
         before = self._last_read.get(repository)
         for version in versions:
-            if version.blob in known or len(known) >= MOST_VERSIONS:
+            old = known.get(version.blob)
+            if old and old.version.may_be_older and not version.may_be_older:
+                is_plausible = old.submitted == old.version.claimed
+                claimed = min(version.claimed, old.submitted)
+                known[version.blob] = Sighting(version, old.seen, claimed if is_plausible else old.submitted)
+            if old or len(known) >= MOST_VERSIONS:
                 continue
             is_plausible = before is None or version.claimed > before
-            is_plausible = is_plausible and (version.claimed <= at or not is_now)
-            known[version.blob] = Sighting(version, at, version.claimed if is_plausible else at)
+            known[version.blob] = Sighting(version, at, min(version.claimed, now) if is_plausible else at)
 
     def sighting(self, repositories: Collection[str], blob: str) -> Sighting | None:
         """When a version was seen in one of some repositories, the earliest."""

@@ -165,3 +165,34 @@ def test_what_only_a_commit_says_is_shown(nights):
     assert result["seen"] > DUE.isoformat()
     page = (nights.klass.out / "report.html").read_text(encoding="utf-8")
     assert "in time only by the dates of their commits" in page
+
+
+@pytest.mark.parametrize("way", ["in time", "late", "complete", "said"])
+def test_the_oldest_commit_of_a_shallow_clone_says_no_time(nights, tmp_path, way):
+    """It shows the latest time: in time is in time; late is unknown until the clone is complete."""
+    late = datetime.now(UTC) - timedelta(hours=1)
+    origin = nights.push("ada", RIGHT).rename(tmp_path / "origin")
+    (origin / "README.md").touch()
+    commit_all(origin, (BEFORE if way == "in time" else late).timestamp())
+    clone = nights.root / "hw-ada"
+    git(tmp_path, "clone", "-q", "--depth", "1", origin.as_uri(), str(clone))
+    if way == "said":
+        line = f"ada,01_tiny,,{BEFORE.isoformat()}"
+        extensions = f"student,assignment,until,submitted\n{line}\n"
+        (nights.klass.submissions / "extensions.csv").write_text(extensions, encoding="utf-8")
+    ended = nights.klass.run("collect", nights.root, "--out", nights.klass.submissions, "--prefix", "hw")
+    assert "hw-ada. Run `git fetch --unshallow` in each of them, and collect again." in ended.output
+    if way == "complete":
+        nights.klass.grade()
+        assert nights.klass.rows()["ada"]["status"] == "error"
+        git(clone, "fetch", "-q", "--unshallow")
+    row = nights.night()["ada"]
+    if way == "late":
+        assert row["status"] == "error"
+        result = json.loads((nights.klass.out / "submissions/ada/01_tiny.json").read_text())
+        assert "the oldest commit in its shallow clone is of" in result["error"]
+        assert "add the line ada,01_tiny,,TIME" in result["error"]
+        return
+    assert (row["status"], row["score"], row["late"]) == ("graded", "6", "")
+    (seen,) = read_csv(nights.klass.submissions / "seen.csv")
+    assert way == "said" or seen["submitted"] == BEFORE.isoformat()

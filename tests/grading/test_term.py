@@ -218,6 +218,17 @@ def test_a_class_with_deadlines_and_adjustments(klass):
     assert changed in ([], ["run.json"])
 
 
+def test_files_with_wrong_names_are_named(klass):
+    """Extensions that were saved as a workbook, or with another ending, are not silently ignored."""
+    for name in ("Extensions.csv", "roster.csv.txt"):
+        (klass.submissions / name).parent.mkdir(exist_ok=True)
+        (klass.submissions / name).write_text("student,assignment,until\nada,,2026-12-01\n")
+    klass.hand_in("ada", RIGHT)
+    printed = " ".join(klass.run("grade", klass.submissions, "--out", klass.out).output.split())
+    assert "is not read: save it as a CSV file with the name extensions.csv." in printed
+    assert "is not read: save it as a CSV file with the name roster.csv." in printed
+
+
 #: Lines of a file, and what is told of them; {} is its first line.
 MEANINGLESS = {
     "adjustments.csv": [
@@ -242,6 +253,10 @@ MEANINGLESS = {
         ("{}ada,01_tiny,q1,99\n", "line 2: 99 points are more than the"),
         ("{}ada,01_tiny,,1\nada,01_tiny,,2\n", "line 3: there is a line for 01_tiny of ada already"),
         ("{}ada,01_tiny,q1,1,good, but late\n", "line 2: it has 6 cells, but there are 4 columns"),
+        (
+            "student;assignment;question;points\nada;01_tiny;q1;1;a;b\n",
+            "line 2: it has 6 cells, but there are 4 columns: put a text with a semicolon into quotes, as in",
+        ),
     ],
     "extensions.csv": [
         ("student,until\n", "line 1: there is no column assignment"),

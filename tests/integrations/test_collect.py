@@ -586,6 +586,75 @@ def test_who_submitted_no_notebook_has_an_error_row(tmp_path):
     assert "Ben Ek holds no notebook, only report.pdf.not-copied" in ben.error
 
 
+#: Folders without a notebook: the files in each, and the file that stands for them.
+WITHOUT = {
+    "bo": (["01_tiny.ipynb.icloud"], "01_tiny.ipynb.icloud"),
+    "cy": ([".01_tiny.ipynb.icloud"], "01_tiny.ipynb.icloud"),
+    "dee": ([".DS_Store", "b.txt", "a/c.txt"], "c.txt"),
+    "eve": (["01_tiny.ipynb "], "01_tiny.ipynb "),
+    "fay": (["01_tiny.ipynb/"], "empty folder"),
+    "gil": (["all.zip"], "all.zip"),
+    "hal": ([], "empty folder"),
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["Adjustments.csv", "adjustments.csv.txt", "adjustments.xlsx", "adjustments (1).csv"]
+)
+@pytest.mark.parametrize("place", ["out", "."])
+def test_a_file_of_the_class_with_a_wrong_name_is_named(tmp_path, name, place):
+    """Beside the submissions and among them; not if the right file is there, too."""
+    source = pack(tmp_path / "in.zip", [("ada/a.ipynb", text())])
+    (tmp_path / "out").mkdir()
+    (tmp_path / place / name).touch()
+    (tmp_path / "out/roster.md").touch()
+    note = f"{tmp_path / place / name} is not read: save it as a CSV file with the name adjustments.csv."
+    assert collect(source, tmp_path / "out").notes == (note,)
+    (tmp_path / "out/adjustments.csv").touch()
+    assert collect(source, tmp_path / "out").notes == ()
+
+
+@pytest.mark.parametrize("kind", ["zip", "folder"])
+def test_every_folder_without_a_notebook_has_an_error_row(tmp_path, kind):
+    """Whatever is in a student's folder, `collect` names the student, and `grade` finds an error."""
+    members = [("ada/01_tiny.ipynb", text())]
+    for student, (names, _) in WITHOUT.items():
+        members += [(f"{student}/{name}", b"") for name in (names or [""])]
+    said, _ = collected(source_of(tmp_path, members, kind), tmp_path / "out")
+    assert 'ignored: "eve/01_tiny.ipynb " is not a notebook' in said.output
+    assert [line for line in said.output.splitlines() if line.startswith("no notebook: ")] == [
+        f"no notebook: {student}" for student in WITHOUT
+    ]
+    errors = {one.student: one.error for one in find_submissions(tmp_path / "out", FUNCTIONS) if one.error}
+    assert errors == {
+        student: f"{student} holds no notebook, only {file}.not-copied: submit the notebook itself, a file"
+        " whose name ends in .ipynb."
+        for student, (_, file) in WITHOUT.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "form", ["{0}_{1}_2_a.ipynb", "{0}/a.ipynb", "{0}_{1}_assignsubmission_file_/a.ipynb"]
+)
+def test_a_student_whose_only_notebook_is_damaged_has_an_error_row(tmp_path, form):
+    """The other notebook of a student counts; the zip that was downloaded again replaces the error."""
+    names = [form.format("ada", 1), form.format("ben", 2), form.format("ben", 2).replace("a.ip", "b.ip")]
+    source = pack(tmp_path / "in.zip", [(name, text()) for name in names])
+    intact = source.read_bytes()
+    content = bytearray(intact)
+    for name in names[:2]:
+        content[content.index(name.encode()) + len(name) + 2] ^= 0xFF
+    source.write_bytes(content)
+    said, _ = collected(source, tmp_path / "out")
+    assert "no notebook: ada\n" in said.output and "no notebook: ben" not in said.output
+    assert laid_out(tmp_path / "out") == ["ada/a.ipynb.not-copied", "ben/b.ipynb"]
+    ada, ben = find_submissions(tmp_path / "out", FUNCTIONS)
+    assert "ada holds no notebook, only a.ipynb.not-copied" in ada.error and ben.error is None
+    source.write_bytes(intact)
+    collected(source, tmp_path / "out")
+    assert [one.error for one in find_submissions(tmp_path / "out", FUNCTIONS)] == [None, None]
+
+
 def test_two_students_of_one_name_stay_two(tmp_path):
     """Where a system knows two people of one name, their ids are part of the folders' names."""
     canvas = [(f"smithjo_{number}_9{number}_a.ipynb", text(number)) for number in "12"]
@@ -864,7 +933,7 @@ def test_encrypted_members_are_left_aside(tmp_path):
         content = content[: at + offset] + struct.pack("<H", 1) + content[at + offset + 2 :]
     source.write_bytes(content)
     ((path, why),) = collect(source, tmp_path / "out").changes.skipped
-    assert laid_out(tmp_path / "out") == ["ada/a.ipynb"]
+    assert laid_out(tmp_path / "out") == ["ada/a.ipynb", "b/locked.ipynb.not-copied"]
     assert path == "b/locked.ipynb" and "password" in why and "unpack it and collect the folder" in why
 
 
@@ -993,9 +1062,17 @@ def test_names_that_a_file_system_takes_for_one_do_not_meet(tmp_path):
         tmp_path / "in.zip",
         [(f"{name}/a.ipynb", text(str(n))) for n, name in enumerate(("Bo", "bo", composed, decomposed))],
     )
-    collect(source, tmp_path / "out")
-    folders = {name.partition("/")[0] for name in laid_out(tmp_path / "out")}
-    assert len({unicodedata.normalize("NFC", folder).casefold() for folder in folders}) == 4
+    notes = collect(source, tmp_path / "out").notes
+    folders = {
+        (tmp_path / "out" / name).read_bytes(): name.split("/")[0] for name in laid_out(tmp_path / "out")
+    }
+    assert len({unicodedata.normalize("NFC", folder).casefold() for folder in folders.values()}) == 4
+    bo, small_bo, zoe, other_zoe = (folders[text(str(n))] for n in range(4))
+    same = "some file systems take these students' names for the same, so their folders differ"
+    assert notes == (
+        f"{same}: {bo} is Bo; {small_bo} is bo.",
+        f"{same}: {other_zoe} is 'zoe\\u0308'; {zoe} is 'zo\\xeb'.",
+    )
 
 
 # --- again, and again
@@ -1052,6 +1129,78 @@ def test_folders_in_one_folder_of_a_zip_are_students_if_somebody_says_so(tmp_pat
     assert laid_out(tmp_path / "out") == ["ada/a.ipynb", "ben/a.ipynb"]
     collect(source, tmp_path / "alone", ["hw"])  # which says that the folder is a student's
     assert {place.partition("/")[0] for place in laid_out(tmp_path / "alone")} == {"mallory"}
+
+
+#: By system, names of two students that it gives to their notebooks.
+TWO_STUDENTS = {
+    "Canvas": ("lovelaceada_11_501_a.ipynb", "hopperg_LATE_12_502_a.ipynb"),
+    "Blackboard": tuple(f"Leaves_{who}_attempt_2026-10-12-10-00-00_a.ipynb" for who in ("ada11", "ben")),
+    "Brightspace": tuple(
+        f"{n}-9 - {who} - Oct 2, 2026 905 AM/a.ipynb" for n, who in ((1, "Ada"), (2, "Ben"))
+    ),
+    "Moodle": tuple(f"{who}_{n}_assignsubmission_file_/a.ipynb" for n, who in ((1, "Ada"), (2, "Ben"))),
+    "Gradescope": ("submission_1/a.ipynb", "submission_2/a.ipynb", "submission_metadata.yml"),
+    'GitHub\'s "Download ZIP"': ("leaves-ada-main/a.ipynb", "leaves-ben-main/a.ipynb"),
+}
+
+
+def in_folders(title, *folders):
+    """The members of a source: in each of these folders, a download from a system."""
+    return [
+        (f"{folder}/{name}", METADATA if name.endswith(".yml") else text(name))
+        for folder in folders
+        for name in TWO_STUDENTS[title]
+    ]
+
+
+@pytest.mark.parametrize("title", TWO_STUDENTS)
+@pytest.mark.parametrize("around", ["submissions", "x/submissions"])
+def test_a_download_in_other_folders_is_not_one_student(tmp_path, title, around):
+    """Unpacked or in a zip, `collect` refuses it; for a zip, `--prefix ""` says that it is a download."""
+    members = in_folders(title, around)
+    refused = f"{around} is not a student's folder, but a download from {title}: collect that folder"
+    with pytest.raises(GraderError, match=refused):
+        collect(source_of(tmp_path, members, "folder"), tmp_path / "out")
+    source = source_of(tmp_path, members)
+    with pytest.raises(GraderError, match=f'in {around}, .* it is a download from {title}, add --prefix ""'):
+        collect(source, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert collect(source, tmp_path / "out", [""]).students == (3 if title == "Gradescope" else 2)
+    assert {name.split("/")[1] for name in laid_out(tmp_path / "out")} == {"a.ipynb"}
+
+
+@pytest.mark.parametrize("title", TWO_STUDENTS)
+@pytest.mark.parametrize("kind", ["zip", "folder"])
+def test_two_downloads_side_by_side_are_not_two_students(tmp_path, title, kind):
+    """`collect` names both; `--prefix ""` says that students have these names."""
+    source = source_of(tmp_path, in_folders(title, "backward", "leaves"), kind)
+    with pytest.raises(GraderError, match=r"^backward, leaves are not students' folders, but downloads from"):
+        collect(source, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    collect(source, tmp_path / "out", [""])
+    assert {name.partition("/")[0] for name in laid_out(tmp_path / "out")} == {"backward", "leaves"}
+
+
+def test_a_download_of_one_student_in_a_folder_is_refused(tmp_path):
+    """A first download may contain one submission only."""
+    members = [("submissions/lovelaceada_11_501_a.ipynb", text())]
+    for kind in ("zip", "folder"):
+        with pytest.raises(GraderError, match=r"submissions.* download from Canvas"):
+            collect(source_of(tmp_path, members, kind), tmp_path / "out")
+
+
+def test_students_folders_may_contain_files_that_a_system_named(tmp_path):
+    """Each holds its own student's names, or a system's names beside other notebooks."""
+    members = [
+        ("ada/lovelaceada_11_501_a.ipynb", text()),
+        ("ben/hopperg_12_502_a.ipynb", text()),
+        ("cy/a.ipynb", text()),
+        ("cy/review/lovelaceada_11_501_a.ipynb", text()),
+        ("cy/review/hopperg_12_502_a.ipynb", text()),
+        ("dee/1-2 - notes.ipynb", text()),
+    ]
+    collect(source_of(tmp_path, members), tmp_path / "out")
+    assert {name.partition("/")[0] for name in laid_out(tmp_path / "out")} == {"ada", "ben", "cy", "dee"}
 
 
 @pytest.mark.parametrize("what", ["missing", "empty", "text", "cut", "inside", "record"])
@@ -1313,3 +1462,45 @@ def test_copies_that_tools_keep_are_laid_out_apart(tmp_path, kind):
     assert all("is more than the 20 copies that tools keep" in why for _, why in changes.skipped)
     (ada, ben) = find_submissions(tmp_path / "out", FUNCTIONS)
     assert (len(ada.ignored), ada.superseded, ben.ignored) == (20, (), ())
+
+
+def test_a_commit_from_the_future_has_the_time_of_the_collection(tmp_path):
+    """The clock of the student's computer was wrong; the commit after its repair counts."""
+    began, future = int(time.time()), 2_138_947_200
+    clone, fetched = tmp_path / "in/hw-ada", ["config", "remote.origin.url", "https://example.org"]
+    commit(clone, future, a="one")
+    git(clone, *fetched)
+    collect(tmp_path / "in", tmp_path / "class", ["hw"])
+    assert began <= recorded_times(tmp_path)["one"] <= time.time()
+    commit(clone, began - 1000, a="two")
+    collect(tmp_path / "in", tmp_path / "class", ["hw"])
+    assert (tmp_path / "class/ada/a.ipynb").read_bytes() == text("two")
+    assert recorded_times(tmp_path)["two"] <= time.time()
+
+
+@pytest.mark.parametrize("is_rewritten", [False, True])
+def test_a_version_that_came_later_counts_whatever_its_time(tmp_path, is_rewritten):
+    """The history of a clone decides, or when a version was seen first; an older clone replaces nothing."""
+    clone, record = tmp_path / "in/hw-ada", tmp_path / "class/collected.csv"
+    commit(clone, 1000, a="one")
+    collect(tmp_path / "in", tmp_path / "class", ["hw"])
+    recorded = record.read_text(encoding="utf-8").replace("1970-01-01T00:16:40", "2037-10-12T08:00:00")
+    record.write_text(recorded, encoding="utf-8")
+    seen = tmp_path / "class/seen.csv"
+    earlier = re.sub(r'"20[^"]*"(?=,"1970)', '"2026-01-01T00:00:00+00:00"', seen.read_text(encoding="utf-8"))
+    seen.write_text(earlier, encoding="utf-8")
+    shutil.copytree(tmp_path / "in", tmp_path / "old")
+    if is_rewritten:
+        shutil.rmtree(clone / ".git")
+    commit(clone, 900, a="two")
+    for source in ("in", "old"):
+        collect(tmp_path / source, tmp_path / "class", ["hw"])
+        assert (tmp_path / "class/ada/a.ipynb").read_bytes() == text("two")
+
+
+def test_a_version_that_a_student_went_back_to_counts(tmp_path):
+    """A new commit with the content of an old one follows the version that it replaces."""
+    for when, cell in ((1000, "one"), (2000, "two"), (3000, "one")):
+        commit(tmp_path / "in/hw-ada", when, a=cell)
+        collect(tmp_path / "in", tmp_path / "class", ["hw"])
+        assert (tmp_path / "class/ada/a.ipynb").read_bytes() == text(cell)

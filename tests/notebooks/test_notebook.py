@@ -1,7 +1,10 @@
 """What is read from any notebook, and that nothing in it can harm its reader."""
 
+import bz2
+import gzip
 import hashlib
 import json
+import lzma
 import os
 from pathlib import Path
 
@@ -168,6 +171,14 @@ def test_characters_nobody_can_write(read):
         (b"\xef\xbb\xbf", "is empty"),
         ('{"cells": [],\n\n "metadata": }', r"its text is not JSON \(line 3\)"),
         ("print(1)", r"not JSON \(line 1\)"),
+        ("# In[1]:\nimport torch\n", "a Python script, not a notebook"),
+        ("#!/usr/bin/env python\nx = 1\n", "a Python script, not a notebook"),
+        ('"""My answers."""\n\ndef double(x):\n    return 2 * x\n', "a Python script, not a notebook"),
+        (gzip.compress(b"{}"), "a compressed file, not a notebook"),
+        (bz2.compress(b"{}"), "a compressed file, not a notebook"),
+        (lzma.compress(b"{}"), "a compressed file, not a notebook"),
+        ('{"url": "https://docs.google.com/open?id=1", "doc_id": "1"}', "a link to Google Drive, not"),
+        ('{"":"WARNING!","doc_id":"1","resource_key":"","email":"a@b.c"}', "a link to Google Drive, not"),
         ("\n <!DOCTYPE html><html>", "a web page, not a notebook"),
         (b"PK\3\4\24\0\0\0", "a ZIP archive, not a notebook"),
         (
@@ -180,7 +191,8 @@ def test_characters_nobody_can_write(read):
         ),
         (b"%PDF-1.7\n%\xe2\xe3", "a PDF, not a notebook"),
         ('{"cells": [\n<<<<<<< HEAD\n', r"markers of a merge conflict in it \(line 2\)"),
-        ("\0" * 9, "not JSON"),
+        ("\0" * 9, "is damaged: it contains null bytes only"),
+        ("\0" * 8192, "is damaged: it contains null bytes only"),
         ("[]", "no list of cells"),
         ("3", "no list of cells"),
         ("null", "no list of cells"),
@@ -191,7 +203,7 @@ def test_characters_nobody_can_write(read):
         ('{"cells": ' + '[{"a":' * 100_000, "nested too deeply"),
         ('{"cells": [' + "1" * 1_000_000 + "]}", "number of thousands of digits"),
     ],
-    ids=range(21),
+    ids=range(30),
 )
 def test_no_notebook(read, content, reason):
     """What is no notebook is refused with a sentence that names the file and says what to do."""
@@ -209,6 +221,16 @@ def test_a_broken_file_says_where_and_what_to_do(read):
     assert str(caught.value) == (
         "x.ipynb is not a notebook: its text is not JSON (line 3). "
         "It may be incomplete: check that it opens in Jupyter, save it and submit it again."
+    )
+
+
+def test_a_merge_conflict_says_how_to_repair_the_file(read):
+    """A notebook with Git's markers is complete, so nothing says that it may be incomplete."""
+    with pytest.raises(NotebookError) as caught:
+        read('{"cells": [\n<<<<<<< HEAD\n')
+    assert str(caught.value) == (
+        "x.ipynb is not a notebook: Git left the markers of a merge conflict in it (line 2). "
+        "Resolve the conflict, check that the notebook opens in Jupyter, save it and submit it again."
     )
 
 

@@ -31,12 +31,15 @@ from grader.integrations.collect.layout import (
     student_folders,
 )
 from grader.integrations.collect.model import Answered, Closing, Context, Student
-from grader.integrations.collect.source import REPOSITORY, Skipped, Source, open_source
+from grader.integrations.collect.source import MOST_NAMED, REPOSITORY, Skipped, Source, open_source
 from grader.integrations.collect.systems import list_submissions
+from grader.people.files import about_misnamed
 from grader.people.record import Record
 from grader.people.roster import ROSTER, Roster, read_people
 from grader.people.students import students_of_folders
+from grader.people.term import INSTRUCTORS
 from grader.people.witness import Witness
+from grader.text import some
 
 __all__ = ["Collected", "collect"]
 
@@ -124,12 +127,16 @@ def collect(  # noqa: PLR0913, PLR0917 - what comes back, and what decides about
         others = source.about_others()
         changes = lay_out(targets, without, skipped + others, Layout(folder, record, witness, context))
     changes.skipped += skipped
+    notes += about_misnamed(folder, INSTRUCTORS)
+    notes += _about_shallow(record, targets)
     if (path / ROSTER).is_file() and not (folder / ROSTER).exists():
         notes.append(f"{ROSTER} in {path} was not taken; `grade` looks for it in {folder}.")
     notes += _not_listed(roster, record, {target.notebook.student.name for target in targets}, folders)
     laid_out = changes.written + changes.replaced + changes.unchanged
     students = len({name.partition("/")[0] for name in laid_out})
-    empty = {folder_of(student, record, roster) for student in listing.empty} - holding | without.keys()
+    empty = {
+        folder_of(student, record, roster) for student in listing.empty
+    } - holding | changes.without.keys()
     return Collected(students, changes, (*listing.notes, *notes), tuple(sorted(empty)), tuple(others))
 
 
@@ -156,6 +163,21 @@ def _note_repositories(
         for folder in own:
             is_students = len(own) == 1 and name in named
             record.note_repository(name, folder, login, read_at.get(name), is_students=is_students)
+
+
+def _about_shallow(record: Record, targets: Collection[Target]) -> Iterator[str]:
+    """A sentence about clones that do not say when notebooks were committed."""
+    shallow = {
+        target.notebook.file.repository
+        for target in targets
+        if (entry := record.entry(target.folder, target.name)) and entry.may_be_older
+    }
+    if shallow:
+        named = ", ".join(some(sorted(shallow), MOST_NAMED))
+        yield (
+            f"shallow clones, which lack the times of some commits: {named}. Run `git fetch --unshallow` in"
+            " each of them, and collect again."
+        )
 
 
 def _not_listed(

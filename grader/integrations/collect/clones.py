@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -26,9 +26,9 @@ from grader.integrations.collect.source import (
     UnreadableError,
     path_text,
 )
-from grader.notebooks.files import MAX_FILE_BYTES, is_notebook, notebook_stem
+from grader.notebooks.files import MAX_FILE_BYTES, NotebookError, is_notebook, notebook_stem, read_file
 from grader.people.record import HISTORY
-from grader.people.witness import Committed, Witness
+from grader.people.witness import CUT, Committed, Witness
 
 _GIT_SECONDS = 30.0
 _MOST_PRINTED = 64 << 20  # bytes; a few bytes of Git can stand for very many files
@@ -72,7 +72,7 @@ def add_history(source: Source, folder: Path, context: Context, witness: Witness
         place = folder.joinpath(*clone)
         history = _history(place)
         at = context.at if context.is_night else _made_at(place, context.at)
-        witness.see(clone[-1], reversed(history), at, is_now=context.is_night)
+        witness.see(clone[-1], reversed(history), at, context.at)
         read_at[clone[-1]] = at
         of_path: dict[str, list[Committed]] = {}
         for version in history:
@@ -82,7 +82,13 @@ def add_history(source: Source, folder: Path, context: Context, witness: Witness
             if not known:
                 files.append(file)
                 continue
-            files.append(replace(file, modified=_nanoseconds(known[0].claimed)))
+            newest = replace(
+                file,
+                modified=_nanoseconds(min(known[0].claimed, context.at)),
+                may_be_older=known[0].may_be_older,
+                replaced=frozenset(version.blob for version in known[1:]),
+            )
+            files.append(newest)
             files += _in_time(file, place, clone, known, context, witness)
     source.files = files
     return read_at
@@ -149,7 +155,8 @@ def _made_at(clone: Path, now: datetime) -> datetime:
 def _history(clone: Path) -> list[Committed]:
     """The versions of a clone's notebooks on the branch, the newest first.
 
-    What came to the branch by a merge has the time of the merge. Empty where git is missing or fails.
+    The oldest commit of a shallow clone seems to add all files, also those that earlier commits brought. What
+    came to the branch by a merge has the time of the merge. Empty where git is missing or fails.
     """
     if not _holds_itself(clone):
         return []
@@ -157,16 +164,26 @@ def _history(clone: Path) -> list[Committed]:
     branch = ["--first-parent", "-m", "--no-ext-diff", "--diff-filter=d"]
     listed = iter(_git(clone, [*log, *branch]).decode("utf-8", "surrogateescape").split("\0"))
     commit, claimed = "", datetime.fromtimestamp(0, UTC)
+    oldest = _oldest_of_shallow(clone)
     versions = []
     for entry in listed:
         if entry.startswith(_COMMIT_MARK):
             seconds, _, commit = entry.removeprefix(_COMMIT_MARK).partition(" ")
             claimed = _claimed(seconds)
+            commit = CUT + commit if commit in oldest else commit
         elif (fields := entry.removeprefix("\n").split()) and fields[0].startswith(":"):
             path = next(listed, "")
             if is_notebook(path.rpartition("/")[2]):
                 versions.append(Committed(path, fields[3], commit, claimed))
     return versions
+
+
+def _oldest_of_shallow(clone: Path) -> Collection[str]:
+    """The commits before which the history of a shallow clone is missing."""
+    try:
+        return {*read_file(clone / ".git" / "shallow").content.decode("ascii", "replace").split()}
+    except NotebookError:
+        return ()
 
 
 def _claimed(seconds: str) -> datetime:

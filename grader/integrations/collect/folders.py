@@ -12,6 +12,8 @@ from grader.integrations.collect.source import MOST_NAMED, Source
 from grader.notebooks.files import notebook_stem
 from grader.text import some, terminal_text
 
+_EMPTY = "empty folder"
+
 
 def by_folders(
     source: Source, context: Context, downloads: Mapping[str, str] = MappingProxyType({})
@@ -34,7 +36,15 @@ def by_folders(
         name = names[top] if len(file.parts) > 1 else notebook_stem(top)
         notebooks.append(Submitted(_student(name, context), file, file.parts[-1], file.modified))
     listing = Listing(notebooks)
-    listing.empty = [_student(names[top], context) for top in sorted(names.keys() - source.tops)]
+    first: dict[str, str] = {}  # the names of other files, and of hidden ones only if there is nothing else
+    for file in sorted(source.others, key=lambda file: (file.parts[-1].startswith("."), file.parts)):
+        first.setdefault(file.parts[0], file.parts[-1])
+    for top in sorted(names.keys() - source.tops):
+        student = _student(names[top], context)
+        if (top,) in source.repositories or top in downloads:  # it may get a notebook by the next push
+            listing.empty.append(student)
+        else:
+            listing.others[student] = first.get(top, _EMPTY)
     whole = sorted(name for name in names.values() if context.without_prefix(name) == name)
     if any(context.prefixes or ()) and whole:
         listing.notes.append(f"no such prefix, so taken whole: {', '.join(some(whole, MOST_NAMED))}.")

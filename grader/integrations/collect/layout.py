@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,7 +29,7 @@ from grader.people.files import csv_content
 from grader.people.record import LOGIN, RECORD, Entry, Record, collision_key, earlier
 from grader.people.roster import ROSTER, Roster
 from grader.people.students import person_of_folder
-from grader.people.witness import SEEN, Committed, Witness, blob_of
+from grader.people.witness import CUT, SEEN, Committed, Sighting, Witness, blob_of
 from grader.text import distinct_file_name, file_name, some
 
 MAX_NOTEBOOKS = 200
@@ -60,7 +61,8 @@ def student_folders(
         named[collision_key(student.name)].add(student.identity)
     folders: dict[Student, tuple[str, ...]] = {}
     owners: dict[str, str] = {}  # by folder, the student's identity
-    several, by_name = set(), set()
+    several: dict[str, list[Student]] = defaultdict(list)
+    by_name = set()
     # A known student keeps the folder, even if another student has the same name.
     known_of = {student: _known(student, record, roster) for student in files}
     for student in sorted(files, key=lambda s: (known_of[s][0] is None, s.name, s.identity)):
@@ -78,7 +80,7 @@ def student_folders(
             if student.system == "moodle":  # its numbers differ between assignments: who submitted the same
                 by_id = {number for number in ids if ids[number] & {*files[student]}}
             if by_id or len(named[collision_key(student.name)]) > 1:
-                several.add(student.name)
+                several[collision_key(student.name)].append(student)
                 folder = _spelt(_with_id(student), record)
             elif ids:
                 by_name.add(folder)
@@ -88,15 +90,24 @@ def student_folders(
             folder = distinct_file_name(folder, f"{student.system} {identity}", taken)
             owners[collision_key(folder)] = identity
         folders[student] = (folder,)
-    notes = [
-        f"several students are called {n}: their folders' names say which is which." for n in sorted(several)
-    ]
+    notes = [_about_several(several[key], folders) for key in sorted(several)]
     if by_name:
         named_so = ", ".join(some(sorted(by_name), MOST_NAMED))
         notes.append(
             f"matched by name only, because Moodle's numbers differ between assignments: {named_so}."
         )
     return folders, notes
+
+
+def _about_several(students: Sequence[Student], folders: Mapping[Student, Sequence[str]]) -> str:
+    """A sentence about students of one name, whom ids or the names in the source distinguish."""
+    name = min(student.name for student in students)
+    if all(student.id for student in students):
+        return f"several students are called {name}: their folders' names say which is which."
+    shown = [unicodedata.normalize("NFC", student.name) for student in students]
+    names = shown if len({*shown}) == len(shown) else [ascii(student.name) for student in students]
+    of_names = "; ".join(f"{folders[s][0]} is {each}" for s, each in zip(students, names, strict=True))
+    return f"some file systems take these students' names for the same, so their folders differ: {of_names}."
 
 
 def folder_of(student: Student, record: Record, roster: Roster) -> str:
@@ -231,6 +242,7 @@ class Changes:
     replaced: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
+    without: dict[str, str] = field(default_factory=dict)  # by folder without a notebook, another file
 
 
 @dataclass(frozen=True)
@@ -242,18 +254,35 @@ class Layout:
     witness: Witness
     context: Context
 
+    def _sighting(self, target: Target, blob: str) -> Sighting | None:
+        """When a version was seen in the repositories of a student."""
+        known = [target.notebook.file.repository, *self.record.repositories_of(target.folder)]
+        return self.witness.sighting(known, blob)
+
+    def is_replaced(self, target: Target, old: bytes, content: bytes) -> bool:
+        """Whether one version replaced another in a repository, which times of commits do not decide.
+
+        Either the source holds what is submitted now, or the old version is in the history of the new one, or
+        the repository did not have the new version yet when it had the old one.
+        """
+        if self.context.is_night or blob_of(old) in target.notebook.file.replaced:
+            return True
+        before, after = (self._sighting(target, blob_of(version)) for version in (old, content))
+        return before is not None and after is not None and after.seen > before.seen
+
     def entry(self, target: Target, content: bytes) -> Entry:
         """The record's entry for a version that was laid out."""
         notebook, file = target.notebook, target.notebook.file
+        may_be_older = False
         when, seen = datetime.fromtimestamp(notebook.when / 10**9, UTC).replace(microsecond=0), None
         if file.repository:
             blob, name = blob_of(content), "/".join(file.parts)
             if not file.commit:  # Git may have changed line ends, or there are no commits to read
-                version = Committed(name, blob, "", when)
-                self.witness.see(file.repository, [version], self.context.at, is_now=self.context.is_night)
-            known = [file.repository, *self.record.repositories_of(target.folder)]
-            sighting = self.witness.sighting(known, blob)
+                version = Committed(name, blob, CUT if file.may_be_older else "", when)
+                self.witness.see(file.repository, [version], self.context.at, self.context.at)
+            sighting = self._sighting(target, blob)
             when = sighting.submitted if sighting else self.context.at
+            may_be_older = sighting is not None and sighting.version.may_be_older
             seen = sighting.seen if sighting and sighting.submitted < sighting.seen else None
         student = notebook.student
         return Entry(
@@ -264,6 +293,7 @@ class Layout:
             system=student.system if student.id else "",
             id="" if target.is_groups else student.id,
             is_marked_late=notebook.is_marked_late,
+            may_be_older=may_be_older,
             sha256=hashlib.sha256(content).hexdigest(),
             seen=seen,
         )
@@ -276,7 +306,7 @@ def lay_out(
 
     Args:
         others: by the folder of a student without a notebook, another file that was submitted: an empty file
-            stands for it, for ``grade`` to name.
+            stands for it, for ``grade`` to name, as for a notebook that cannot be read.
         ignored: everything in the source that was not taken so far.
 
     Raises:
@@ -288,8 +318,12 @@ def lay_out(
             for target in targets:
                 path = layout.folder / target.path
                 _put(target, path, layout, changes)
-            for student, file in others.items():
-                path = layout.folder / student / (file_name(file) + _NOT_COPIED)
+            laid_out = (*changes.written, *changes.replaced, *changes.unchanged)
+            for place in laid_out:
+                changes.without.pop(place.partition("/")[0], None)
+            changes.without |= others
+            for student, file in changes.without.items():
+                path = layout.folder / student / (file_name(file.lstrip(".")) + _NOT_COPIED)
                 _require_free(path, layout.folder)
                 path.parent.mkdir(exist_ok=True)
                 path.touch()
@@ -313,6 +347,7 @@ def _put(target: Target, path: Path, layout: Layout, changes: Changes) -> None:
         content = target.notebook.file.read()
     except UnreadableError as error:
         changes.skipped.append((target.notebook.file.path, str(error)))
+        changes.without.setdefault(target.folder, target.notebook.name)
         return
     new, before = layout.entry(target, content), layout.record.entry(target.folder, target.name)
     old = path.read_bytes() if path.exists() else None
@@ -321,7 +356,9 @@ def _put(target: Target, path: Path, layout: Layout, changes: Changes) -> None:
         changes.unchanged.append(target.path)
         if before:  # a later download is no later submission
             new = replace(new, submitted=min(new.submitted, before.submitted))
-    elif why := _not_taken(new, before, there, is_night=layout.context.is_night):
+    elif why := _not_taken(
+        new, before, there, is_replaced=old is not None and layout.is_replaced(target, old, content)
+    ):
         changes.skipped.append((target.notebook.file.path, why))
         return
     else:
@@ -353,14 +390,13 @@ def _require_free(path: Path, folder: Path) -> None:
             raise GraderError(f"{place} is in the place of a student's {what}: move it away.")
 
 
-def _not_taken(new: Entry, before: Entry | None, there: str | None, *, is_night: bool) -> str | None:
+def _not_taken(new: Entry, before: Entry | None, there: str | None, *, is_replaced: bool) -> str | None:
     """Why a version is not taken, as the end of a sentence; None if it is.
 
     Args:
         before: the file that it replaces.
         there: the hash of what lies there now.
-        is_night: whether the source holds what is submitted now, so that an older version replaces a newer
-            one.
+        is_replaced: whether it replaced that file, even if its time is earlier.
     """
     place, again = f"{new.student}/{new.notebook}", f"remove its line from {RECORD} to have this one"
     if there is None:
@@ -368,7 +404,7 @@ def _not_taken(new: Entry, before: Entry | None, there: str | None, *, is_night:
         return f"was not copied: you deleted {place}; {again}" if is_deleted else None
     if before is None or there != before.sha256:
         return f"was not copied: {place} was added or changed by hand, so it stays; move it away and {again}"
-    is_older = not is_night and before.submitted > new.submitted
+    is_older = not is_replaced and before.submitted > new.submitted
     return f"is older than {place}, which stays" if is_older else None
 
 

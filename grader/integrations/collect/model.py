@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
@@ -55,7 +56,7 @@ class Listing:
     notebooks: list[Submitted]
     notes: list[str] = field(default_factory=list)  # how students were named, for a person to check
     others: dict[Student, str] = field(default_factory=dict)  # without a notebook: a file they submitted
-    empty: list[Student] = field(default_factory=list)  # whose folders hold no notebook
+    empty: list[Student] = field(default_factory=list)  # whose repositories hold no notebook
 
     def files(self) -> dict[Student, set[str]]:
         """The names of each student's notebooks, also of students who have none."""
@@ -158,6 +159,8 @@ class System:
         times: when each was submitted, by the name at the top, as other files of the system say.
         of_teachers: the name of a folder, in that of a student, which holds what teachers wrote.
         read: reads a source that has more than names; None from it where the source is another system's.
+        folder: matches the names of the folders that `read` reads; their student is its first group, or all.
+        marker: a file beside these folders, without which they are not the system's.
     """
 
     key: str
@@ -172,3 +175,16 @@ class System:
     times: Callable[[Source], Mapping[str, datetime]] = lambda _: {}
     of_teachers: str = ""
     read: Callable[[Source, Context], Listing | None] = _nothing
+    folder: re.Pattern[str] | None = None
+    marker: str = ""
+
+    def student_in(self, name: str, context: Context) -> str | None:
+        """Whose a name is; None if it is not the system's."""
+        if self.folder:
+            found = self.folder.fullmatch(name)
+            return found[self.folder.groups and 1] if found else None
+        try:
+            named = self.parse(name, context)
+        except GraderError:  # it begins as the system's names do
+            return name
+        return named.student if named else None

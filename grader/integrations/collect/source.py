@@ -36,6 +36,8 @@ REPOSITORY = frozenset({".git", ".handout"})
 """At the top of a student's repository; a download has no `.git`, and a student cannot commit one."""
 MAX_MEMBERS = 200_000
 MOST_NAMED = 20  # in one sentence
+MOST_FOLDERS = 4
+"""The most folders around a download in which it is still found."""
 
 _OF_MOODLE = "_assignsubmission_"  # in the name of a folder that begins with what a student is called
 _ARCHIVE = re.compile(r".*\.(?:zip|tar|tgz|gz|bz2|xz|7z|rar)", re.DOTALL | re.IGNORECASE)
@@ -71,6 +73,8 @@ class SourceFile:
     read: Callable[[], bytes]
     repository: str = ""  # the name of the clone that it is in
     commit: str = ""  # that brought it, where it is an earlier version
+    may_be_older: bool = False  # than `modified`, because the clone is shallow
+    replaced: frozenset[str] = frozenset()  # Git's ids of the versions before it in its repository
     copy: str | None = None  # why it is a copy made by a tool, as the end of a sentence
 
 
@@ -82,9 +86,9 @@ class Source:
     files: list[SourceFile] = field(default_factory=list)  # the notebooks
     repositories: set[Parts] = field(default_factory=set)  # folders that are clones, or copies of clones
     clones: set[Parts] = field(default_factory=set)  # folders of a folder that Git has made
-    others: list[SourceFile] = field(default_factory=list)  # regular files that are not notebooks
+    others: list[SourceFile] = field(default_factory=list)  # files that are not taken as notebooks
     systems: set[str] = field(default_factory=set)  # the paths of those that a system wrote
-    folders: set[Parts] = field(default_factory=set)  # one or two names deep, that hold any file
+    folders: set[Parts] = field(default_factory=set)  # not very deep
     skipped: list[Skipped] = field(default_factory=list)  # look submitted, and are not taken
 
     @property
@@ -96,14 +100,20 @@ class Source:
         """Note a file that is not taken, if it looks submitted."""
         if is_notebook(parts[-1]) or _ARCHIVE.fullmatch(parts[-1]):
             self.skipped.append((path_text(parts), reason))
+            self.others.append(SourceFile(parts, path_text(parts), 0, 0, partial(_refuse_to_read, reason)))
+
+    def add_folder(self, parts: Parts) -> None:
+        """Note a folder, which may be empty."""
+        self.folders.update(parts[:depth] for depth in range(1, min(len(parts), MOST_FOLDERS + 1) + 1))
 
     def add(self, parts: Parts, modified: int, size: int, read: Callable[[], bytes]) -> None:
         """Take a regular file, as a notebook or another file by its name."""
-        self.folders.update(parts[:depth] for depth in range(1, min(len(parts), 3)))
+        self.add_folder(parts[:-1])
         file = SourceFile(parts, path_text(parts), modified, size, read)
-        if not is_notebook(parts[-1]):
-            self.others.append(file)
+        if _ARCHIVE.fullmatch(parts[-1]):
             self.skip(parts, "is an archive: unpack it, and collect what was in it")
+        elif not is_notebook(parts[-1]):
+            self.others.append(file)
         elif size > MAX_FILE_BYTES:
             self.skip(parts, TOO_LARGE)
         else:
@@ -136,6 +146,10 @@ class Source:
             repositories={at[depth:] for at in self.repositories if len(at) > depth},
             folders={at[depth:] for at in self.folders if len(at) > depth},
         )
+
+
+def _refuse_to_read(reason: str) -> bytes:
+    raise UnreadableError(reason)
 
 
 def path_text(parts: Parts) -> str:
@@ -199,6 +213,7 @@ def _list_folder(folder: Path) -> Source:
             source.skipped.append((path_text(parts), f"cannot be listed ({error.strerror})"))
             continue
         names = {entry.name for entry in entries}
+        source.add_folder(parts)
         source.repositories |= {parts} if parts and names & REPOSITORY else set()
         source.clones |= {parts} if parts and ".git" in names else set()
         environments |= {parts} if is_environment(names) else set()
@@ -269,12 +284,14 @@ def _list_zip(path: Path, archive: zipfile.ZipFile, zone: tzinfo) -> Source:
         source.repositories.update(parts[:at] for at, part in enumerate(parts) if at and part in REPOSITORY)
         is_folder = name.endswith("/")  # zipfile's own is_dir() raises where a name is empty
         environments.update(parts[:at] for at, part in enumerate(parts) if is_environment([part]))
+        if is_folder and ".." not in parts and not _is_left_out(parts):
+            source.add_folder(parts)
         if is_folder or not parts or (".." not in parts and _is_left_out(parts[:-1])):
             continue
         mode = member.external_attr >> 16
         reason = _not_regular(mode) if stat.S_IFMT(mode) else None  # most systems say nothing
         if ".." in parts:
-            source.skip(parts, "has a path that leads out of the zip")
+            source.skipped.append((path_text(parts), "has a path that leads out of the zip"))
         elif reason:
             source.skip(parts, reason)
         else:

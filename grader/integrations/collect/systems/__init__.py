@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pkgutil  # noqa: TID251 - for the modules of this package alone
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import import_module  # noqa: TID251 - as above
@@ -19,7 +19,7 @@ from itertools import count
 from grader.errors import GraderError
 from grader.integrations.collect.folders import by_folders
 from grader.integrations.collect.model import Context, Listing, Named, Student, Submitted, System
-from grader.integrations.collect.source import MOST_NAMED, Parts, Source, SourceFile
+from grader.integrations.collect.source import MOST_FOLDERS, MOST_NAMED, Parts, Source, SourceFile, path_text
 from grader.text import some, terminal_text
 
 
@@ -80,35 +80,99 @@ def table() -> str:
 
 
 def _wrapper(source: Source, context: Context) -> Parts:
-    """The folder around everything, if it is no student's.
+    """The folders around everything, if they are no student's.
 
     Raises:
-        GraderError: a student may have packed and named it, and nobody said that it holds a class.
+        GraderError: folders are downloads, or a student may have packed and named a folder around everything,
+            and nobody said that it holds a class.
     """
-    if len(source.tops) != 1 or any(len(file.parts) == 1 for file in source.files):
+    downloads = _downloads(source, context)
+    around = next(iter(downloads)) if len(downloads) == 1 else (*sorted(source.tops)[:1],)
+    is_all = all(file.parts[: len(around)] == around != file.parts for file in source.files)
+    if downloads and not (source.is_archive and is_all and len(downloads) == 1):
+        _refuse(downloads, source, context)
         return ()
-    (top,) = source.tops
-    is_student = (top,) in source.repositories or context.without_prefix(top) != top
-    inner = {file.parts[1] for file in source.files}
-    if is_student or len(inner) < 2:
+    if not is_all or not source.is_archive or _is_students(around[0], source, context):
         return ()
-    if not source.is_archive:
-        for system in all_systems():
-            if all(system.parse(name, context) for name in inner):
-                raise GraderError(
-                    f"{terminal_text(top)} is not a student's folder, but a download from {system.title}:"
-                    " collect that folder."
-                )
-        return ()
-    if all(len(file.parts) == 2 for file in source.files):
+    is_students = len({file.parts[1] for file in source.files}) < 2 or all(
+        len(file.parts) == 2 for file in source.files
+    )
+    if is_students and not downloads:
         return ()
     if context.prefixes is None:
+        is_class = (
+            f"is a download from {downloads[around].title}" if downloads else "contains a folder per student"
+        )
         raise GraderError(
-            f"everything is in {terminal_text(top)}, which a student may have packed. If it contains a folder"
-            ' per student, add --prefix "" (or --prefix TEXT, if their names begin with TEXT);'
+            f"everything is in {path_text(around)}, which a student may have packed. If it {is_class},"
+            ' add --prefix "" (or --prefix TEXT, if their names begin with TEXT);'
             " if it is one student's work, unpack it, and collect the folder that contains it."
         )
-    return (top,)
+    return around
+
+
+def _is_students(top: str, source: Source, context: Context) -> bool:
+    """Whether a folder is known to be a student's: a repository, or one that a prefix names."""
+    return (top,) in source.repositories or context.without_prefix(top) != top
+
+
+def _downloads(source: Source, context: Context) -> dict[Parts, System]:
+    """The folders that are downloads from a system, where names at the top are no system's.
+
+    A student's folder does not contain two students' names, as a system writes them; a folder around
+    everything does not contain such names alone. Names next to a notebook in a student's folder, or below it,
+    mean nothing.
+    """
+    inside: dict[str, list[Parts]] = defaultdict(list)
+    for file in source.files:
+        inside[file.parts[0]].append(file.parts)
+    found: dict[Parts, System] = {}
+    for top, paths in sorted(inside.items()):
+        if _is_students(top, source, context):
+            continue
+        for depth in range(1, min(MOST_FOLDERS + 1, *map(len, paths))):
+            names: dict[Parts, set[str]] = defaultdict(set)
+            for parts in paths:
+                names[parts[:depth]].add(parts[depth])
+            of_depth = {folder: _system_of(source, folder, inner, context) for folder, inner in names.items()}
+            if any(of_depth.values()):
+                found |= {folder: system for folder, system in of_depth.items() if system}
+                break
+    return found
+
+
+def _system_of(source: Source, folder: Parts, names: Collection[str], context: Context) -> System | None:
+    """The system that wrote the names in a folder; None if it is not clear that one did."""
+    for system in all_systems():
+        students = [student for name in names if (student := system.student_in(name, context))]
+        is_whole = len(students) == len(names) and len(source.tops) == 1 and not system.folder
+        if not is_whole and len({*students}) < 2:
+            continue
+        if not system.marker or any(file.parts == (*folder, system.marker) for file in source.others):
+            return system
+    return None
+
+
+def _refuse(downloads: Mapping[Parts, System], source: Source, context: Context) -> None:
+    """Refuse folders that are downloads; of several folders somebody may have said that they are students'.
+
+    Raises:
+        GraderError: nobody did.
+    """
+    has_several = len(source.tops) > 1
+    if has_several and "" in (context.prefixes or ()):
+        return
+    listed = terminal_text(", ".join(some(map(path_text, sorted(downloads)), MOST_NAMED)))
+    titles = " and ".join(sorted({system.title for system in downloads.values()}))
+    is_one = len(downloads) == 1
+    what = (
+        "is not a student's folder, but a download" if is_one else "are not students' folders, but downloads"
+    )
+    unpack = "unpack it, and " if source.is_archive else ""
+    folders = "that folder" if is_one else "each of these folders"
+    theirs = "it is a student's" if is_one else "they are students'"
+    otherwise = f' If {theirs}, add --prefix "".' if has_several else ""
+    raise GraderError(f"{listed} {what} from {titles}: {unpack}collect {folders}.{otherwise}")
 
 
 def _by_names(system: System, source: Source, named: Mapping[str, Named], context: Context) -> Listing:

@@ -40,4 +40,5 @@ SYSTEM = System(
     example=("leaves-ada-main/01_leaves.ipynb", "ada"),
     about="Add `--prefix leaves`. Unpack the zips into one folder",
     read=read,
+    folder=_NAME,
 )

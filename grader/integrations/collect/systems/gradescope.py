@@ -133,4 +133,6 @@ SYSTEM = System(
     example=("submission_123/01_leaves.ipynb", "Ada Lovelace"),
     about="The metadata name the student and the time. A group's notebook counts for each member",
     read=read,
+    folder=_FOLDER,
+    marker=METADATA,
 )
