@@ -111,7 +111,7 @@ def _withdraw(
 def _cells_of(submission: Submission) -> Sequence[Cell]:
     """The cells of a notebook; none if it has gone, or was changed while the class was graded."""
     try:
-        return submission.read()[1]
+        return submission.read()[1].cells
     except NotebookError:
         return ()
 

@@ -57,6 +57,7 @@ def _reasons(result: Result) -> list[str]:
         flags,
         ended,
         _stopped(result.stopped_cells),
+        _elsewhere(result.all_questions),
         versions if result.copy else "",
         versions if result.superseded or result.ignored else "",
     ]
@@ -83,6 +84,12 @@ def _stopped(stopped: Sequence[FailedCell]) -> str:
     for cell in stopped:
         cells.setdefault(cell.text, []).append(str(cell.cell))
     return " ".join(about_stopped(some(numbers, _MOST_NAMED), why) for why, numbers in cells.items())
+
+
+def _elsewhere(questions: Sequence[QuestionResult]) -> str:
+    """The questions without an answer for which the notebook has a definition that does not count."""
+    found = [f"{question.id}: {question.elsewhere}" for question in questions if question.elsewhere]
+    return " ".join(some(found, _MOST_NAMED))
 
 
 def _trouble(questions: Sequence[QuestionResult]) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any, Literal, get_args
 
 from grader.contracts.finding import Kind, Place
@@ -67,9 +68,12 @@ class QuestionResult:
     Attributes:
         score: with the adjustment.
         afterword: the text for a solved question; None before.
-        cell: the number of the code cell that defined the function; None if it is unknown.
+        cell: the number of the code cell that defined the function, or would have, but did not run to its
+            end; None if it is unknown.
         digest: equal for answers that differ in names only, see `similar.py`; empty for others.
         own_nodes: how many nodes of the answer's syntax tree are not in the starter code.
+        elsewhere: for a question without an answer, a sentence about a definition of the student's that does
+            not count; empty if none was found.
     """
 
     id: str
@@ -84,6 +88,7 @@ class QuestionResult:
     digest: str = ""
     own_nodes: int = 0
     adjusted: float = 0.0  # the adjustment that was applied
+    elsewhere: str = ""
 
     @property
     def by_checks(self) -> float:
@@ -345,12 +350,14 @@ class Result:
     def about_cell_of(self, question: QuestionResult) -> str | None:
         """A sentence about the failed cell that may explain missing points; None if there is none.
 
-        For a missing function that is the cell that skipped its definition, otherwise the first that failed.
+        For a missing function that is the cell that skipped its definition or contains it, otherwise the
+        first that failed.
         For an answer it is the cell it is from, if the grader skipped a statement there.
         """
         if question.status == "missing":
             skipping = (c for c in self.cells if any(question.function in each.names for each in c.skipped))
-            cell = next(skipping, self.cells[0] if self.cells else None)
+            containing = (c for c in self.cells if c.cell == question.cell)
+            cell = next(chain(skipping, containing, self.cells[:1]), None)
         elif question.status == "answered" and not question.in_full:
             cell = next((c for c in self.cells if c.cell == question.cell and c.skipped), None)
         else:

@@ -16,7 +16,7 @@ from grader.notebooks import reader as notebook
 from grader.notebooks import recognition
 from grader.notebooks.definitions import defines
 from grader.notebooks.files import MAX_FILE_BYTES, NotebookError
-from grader.notebooks.reader import Cell, Notebook, cells_of, read_notebook
+from grader.notebooks.reader import Cell, Notebook, OtherCell, cells_of, read_notebook
 
 
 def code(source, **extra):
@@ -63,6 +63,7 @@ def test_format_4(tmp_path):
         sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
         cells=(Cell(1, "import torch\n\nx = 1"), Cell(2, "y = 'é 🔥'")),
         assignment="01_leaves",
+        others=(OtherCell("markdown", 0, "# Leaves"), OtherCell("raw", 1, "def raw(): ...")),
     )
 
 

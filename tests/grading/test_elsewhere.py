@@ -1,0 +1,88 @@
+"""What everybody reads of a question whose answer is in the notebook, but does not count."""
+
+import json
+
+import pytest
+from tiny_course import RIGHT
+
+TORCH, DOUBLE, LEAF = RIGHT
+STARTER = 'def double(x):\n    """Twice x."""\n    return x'
+
+
+def hand_in(klass, student, cells, **metadata):
+    """A notebook of code cells; a cell of another type is given with its type."""
+    path = klass.hand_in(student, [cell if isinstance(cell, str) else cell[1] for cell in cells])
+    document = json.loads(path.read_text(encoding="utf-8"))
+    for cell, given in zip(document["cells"], cells, strict=True):
+        cell["cell_type"] = "code" if isinstance(given, str) else given[0]
+    path.write_text(json.dumps({**document, "metadata": metadata}), encoding="utf-8")
+
+
+def pages(klass, student):
+    """The feedback of a student, and the report of the class."""
+    page = (klass.out / "feedback" / student / "01_tiny.html").read_text(encoding="utf-8")
+    return page, (klass.out / "report.html").read_text(encoding="utf-8")
+
+
+NOTHING = "No cell of this notebook defines double"
+UNCHANGED = "double is still the starter code."
+NOT_RUN = "which is not run: make it a code cell."
+BELOW = "in code cell 2, below `%%timeit`, whose code defines no names in the notebook: delete that line."
+COPY = "but only the notebook itself is graded: copy the code of that file into it."
+
+
+@pytest.mark.parametrize(
+    ("cells", "status", "message"),
+    [
+        (
+            [TORCH, ("markdown", DOUBLE), LEAF],
+            "missing",
+            f"double is defined in a Markdown cell (below code cell 1), {NOT_RUN}",
+        ),
+        (
+            [TORCH, STARTER, ("raw", DOUBLE), LEAF],
+            "untouched",
+            f"{UNCHANGED} It is also defined in a raw cell (below code cell 2), {NOT_RUN}",
+        ),
+        ([TORCH, f"%%timeit\n{DOUBLE}", LEAF], "missing", f"double is defined {BELOW}"),
+        (
+            [TORCH, DOUBLE.replace("double", "Doubles"), LEAF],
+            "missing",
+            f"{NOTHING}, but code cell 2 defines Doubles: if that is your answer, rename it.",
+        ),
+        (
+            [TORCH, "%run helper.ipynb", LEAF],
+            "missing",
+            f"{NOTHING}. Code cell 2 runs `%run helper.ipynb`, {COPY}",
+        ),
+    ],
+)
+def test_an_answer_that_does_not_count_is_found(klass, cells, status, message):
+    """The student, the terminal and the report say where it is; it earns nothing."""
+    hand_in(klass, "ada", cells)
+    printed = " ".join(klass.grade().split())
+    question = klass.result("ada")["questions"][0]
+    assert (question["status"], question["score"], klass.scores()) == (status, 0, {"ada": "4"})
+    assert {check["message"] for check in question["checks"]} == {message}
+    assert "Needs review: 1 submission" in printed
+    plain = message.replace("`", "")
+    for page in pages(klass, "ada"):
+        assert plain in page.replace("<code>", "").replace("</code>", "").replace("`", "")
+
+
+def test_the_error_of_the_cell_with_the_answer_is_the_reason(klass):
+    """Of several failed cells, the one that contains the answer is quoted; nobody else has to look."""
+    printed = klass.grade(ada=[TORCH, "1 / 0", f"{DOUBLE})", LEAF])
+    question = klass.result("ada")["questions"][0]
+    message = "double is defined in code cell 3, which did not run to its end."
+    assert question["checks"][0]["message"] == message
+    assert "This may be why: Code cell 3 stopped with SyntaxError" in pages(klass, "ada")[0]
+    assert "Needs review: nothing" in printed
+
+
+def test_what_is_found_nowhere_is_said_to_be_missing(klass):
+    """Without any trace of an answer the message is as general as before."""
+    klass.grade(ada=[TORCH, LEAF])
+    question = klass.result("ada")["questions"][0]
+    expected = "No cell of this notebook defines double, or its cell stopped with an error first."
+    assert (question["checks"][0]["message"], question["elsewhere"]) == (expected, "")
