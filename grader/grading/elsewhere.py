@@ -59,6 +59,9 @@ class _Finder:
     def find(self, question: QuestionResult) -> _Found | None:
         """A definition of a question without an answer; None if nothing is known about it."""
         name, counted = question.function, self._evidence.defined_in.get(question.function)
+        above = self._evidence.answer_above.get(name)
+        if above is not None and counted is not None:
+            return _Found(_about_starter_code_below(name, above, counted))
         misplaced = misplaced_definition(self._notebook, name, self._released, self._failed, counted)
         if misplaced is None:
             return self._instead_of(name) if question.status == "missing" else None
@@ -78,3 +81,16 @@ class _Finder:
             runs = f"Code cell {number} runs {quoted(line)}, but only the notebook itself is graded"
             return _Found(f"{nothing}. {runs}: copy the code of that file into it.")
         return None
+
+
+def _about_starter_code_below(name: str, above: int, counted: int) -> str:
+    """Starter code replaced an answer, as it does in Jupyter."""
+    if above == counted:
+        return (
+            f"{name} is defined more than once in code cell {counted}, and the last definition, which counts,"
+            " is the starter code: delete it."
+        )
+    return (
+        f"Code cell {counted} defines {name} again with the starter code; your answer in code cell {above} is"
+        f" above it: delete the definition in code cell {counted}."
+    )

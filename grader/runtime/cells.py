@@ -33,7 +33,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 
 from .audit import expect, notice
 from .errors import printable, remember_source
-from .names import POSTPONED, NameHistory, Sources, answer_status, text_of
+from .names import POSTPONED, NameHistory, Sources, answer_above, answer_status, text_of
 from .opaque import opaque, sealed
 from .originals import (
     ITIMER_REAL,
@@ -152,6 +152,13 @@ class Notebook:
             name: answer_status(starter_code, name, self._seen_by[name], self.sources)
             for name, starter_code in self._starter_code.items()
         }
+
+    def answer_above(self, answer: str) -> int | None:
+        """After the survey, for starter code: the cell above it with a definition that it replaced."""
+        last = self.history.given_in(answer)
+        if last is None:
+            return None
+        return answer_above(self._starter_code[answer], answer, last, self.sources)
 
     def show(self, answer: str) -> None:
         """After the survey: bind the names that this answer sees; the objects are unchanged."""

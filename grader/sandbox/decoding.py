@@ -286,17 +286,23 @@ Status = Literal["answered", "untouched", "missing"]  # of a function
 
 
 class Survey(Exact, frozen=True):
-    """The functions that a notebook defined, their cells, and the parts of torch that it patched."""
+    """The functions that a notebook defined, their cells, and the parts of torch that it patched.
+
+    Attributes:
+        above: for starter code, the cell of an answer above it, or None.
+    """
 
     names: dict[str, Status]
     cells: dict[str, Count | None]
+    above: dict[str, Count | None]
     patched: Words
 
 
 def parse_survey(text: str, functions: set[str]) -> Survey:
     """A worker's survey of these functions."""
     survey = of_form(Survey, parse(text))
-    if not functions == survey.names.keys() == survey.cells.keys():
+    starter_code = {name for name, status in survey.names.items() if status == "untouched"}
+    if not functions == survey.names.keys() == survey.cells.keys() or starter_code != survey.above.keys():
         raise MalformedError
     return survey
 

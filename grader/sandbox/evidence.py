@@ -288,6 +288,8 @@ class Evidence:
             killed its worker. Then it is not the notebook's fault, and it is observed again.
         size: bytes of all answers.
         defined_in: for each function of the plan, the number of the cell that defined it, or None.
+        answer_above: for each function that is starter code, the number of a cell above with an answer that
+            it replaced, or None.
     """
 
     names: dict[str, Status] = field(default_factory=dict)
@@ -299,6 +301,7 @@ class Evidence:
     starved: bool = False
     size: int = 0
     defined_in: dict[str, int | None] = field(default_factory=dict)
+    answer_above: dict[str, int | None] = field(default_factory=dict)
 
     def outcome(self, name: str) -> RequestOutcome:
         """The record of the contract or picture with this name."""
@@ -352,7 +355,7 @@ class Evidence:
         if any(what not in TRACES for what, _ in stored.traces):
             raise MalformedError
         its = stored.cells, list(stored.patched), stored.traces, stored.fault, stored.starved, stored.size
-        return cls(stored.names, _with_sensitivity(answers), *its, stored.defined_in)
+        return cls(stored.names, _with_sensitivity(answers), *its, stored.defined_in, stored.answer_above)
 
 
 _PERTURBED = " (perturbed "
@@ -384,4 +387,6 @@ class _Stored(Exact, frozen=True):
     starved: bool
     size: int
     answers: dict[str, None]
-    defined_in: dict[str, int | None] = msgspec.field(default_factory=dict)  # older evidence has none
+    # Older evidence has none of these.
+    defined_in: dict[str, int | None] = msgspec.field(default_factory=dict)
+    answer_above: dict[str, int | None] = msgspec.field(default_factory=dict)

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from observing import look
 from tiny_course import RIGHT
 
 TORCH, DOUBLE, LEAF = RIGHT
@@ -86,3 +87,50 @@ def test_what_is_found_nowhere_is_said_to_be_missing(klass):
     question = klass.result("ada")["questions"][0]
     expected = "No cell of this notebook defines double, or its cell stopped with an error first."
     assert (question["checks"][0]["message"], question["elsewhere"]) == (expected, "")
+
+
+def test_starter_code_below_an_answer_counts_and_is_named(klass):
+    """As in Jupyter the last definition counts; which one to delete is said to everybody."""
+    printed = " ".join(klass.grade(ada=[TORCH, DOUBLE, LEAF, STARTER]).split())
+    question = klass.result("ada")["questions"][0]
+    assert (question["status"], question["score"]) == ("untouched", 0)
+    message = (
+        "Code cell 4 defines double again with the starter code; your answer in code cell 2 is above it:"
+        " delete the definition in code cell 4."
+    )
+    assert {check["message"] for check in question["checks"]} == {message}
+    assert all(message in page for page in pages(klass, "ada"))
+    assert "Needs review: 1 submission" in printed
+
+
+def test_starter_code_below_an_answer_in_the_same_cell(klass):
+    """The cell is named once."""
+    klass.grade(ada=[TORCH, f"{DOUBLE}\n{STARTER}", LEAF])
+    assert klass.result("ada")["questions"][0]["elsewhere"] == (
+        "double is defined more than once in code cell 2, and the last definition, which counts, is the"
+        " starter code: delete it."
+    )
+
+
+F = "def f():\n    return 1"
+STUB = "def f():\n    ..."
+
+
+@pytest.mark.parametrize(
+    ("cells", "above"),
+    [
+        ([F, STUB], 1),
+        ([F, F.replace("1", "2"), STUB], 2),
+        (["%%time\nf = lambda: 1", STUB], 1),
+        ([f"1 / 0\n{F}", STUB], 1),
+        ([f"{F}\n{STUB}"], 1),
+        ([STUB, "def g():\n    return 1", f"{STUB}  # unchanged"], None),
+        ([STUB, f"x = 1\nif x > 1:\n    {F}".replace("\n    return", "\n        return")], None),
+        ([STUB, f"({F}"], None),
+        (["class C:\n    def f(self): return 1", STUB], None),
+    ],
+)
+def test_the_answer_above_starter_code(zygote, cells, above):
+    """It is the last definition of the name above the starter code that is not the starter code."""
+    seen = look(zygote, cells, f="1")
+    assert (seen.status, seen.evidence.answer_above) == ({"f": "untouched"}, {"f": above})

@@ -166,7 +166,9 @@ class Service:
         patched = torch_state.restore_attributes()
         names = self._notebook.survey()
         cells = {name: self._notebook.history.given_in(name) for name in names}
-        return {"names": names, "cells": cells, "patched": patched}
+        starter_code = [name for name, status in names.items() if status == "untouched"]
+        above = {name: self._notebook.answer_above(name) for name in starter_code}
+        return {"names": names, "cells": cells, "above": above, "patched": patched}
 
     def _observe(self, answer: str, name: str, code: str, seed: int | None, perturbed: int) -> Any:
         """Run a contract or a picture in the modes and with the random numbers that every submission gets."""
