@@ -58,6 +58,7 @@ def _reasons(result: Result) -> list[str]:
         ended,
         _stopped(result.stopped_cells),
         _elsewhere(result.all_questions),
+        _missing(result.missing_modules),
         versions if result.copy else "",
         versions if result.superseded or result.ignored else "",
     ]
@@ -90,6 +91,12 @@ def _elsewhere(questions: Sequence[QuestionResult]) -> str:
     """The questions without an answer for which the notebook has a definition that does not count."""
     found = [f"{question.id}: {question.elsewhere}" for question in questions if question.elsewhere]
     return " ".join(some(found, _MOST_NAMED))
+
+
+def _missing(modules: Sequence[str]) -> str:
+    """The modules that the notebook imports and that are not installed."""
+    named = ", ".join(some(modules, _MOST_NAMED))
+    return f"Not installed here, which may have cost points: {named}." if modules else ""
 
 
 def _trouble(questions: Sequence[QuestionResult]) -> tuple[str, str]:

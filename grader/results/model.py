@@ -5,6 +5,7 @@ From judging to JSON and back (`store.py`) there is this one form; reading keeps
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -19,6 +20,7 @@ from grader.scores import counted_points, remarks, total
 
 SCHEMA = "autograd-grader/result/v2"
 _MOST_HOURS = 48  # longer times are given in days
+_MISSING_MODULE = re.compile(r"\bNo module named '(\w{1,60})")
 MAX_CELLS = 20  # that are stored of each way to end
 #: Of a bonus task, the best first.
 BONUS_TASK_STATUSES = ("solved", "tried", "not tried")
@@ -363,6 +365,19 @@ class Result:
         else:
             cell = None
         return cell.sentence if cell else None
+
+    @property
+    def missing_modules(self) -> list[str]:
+        """Modules that are not installed, and whose import may have cost points of a question."""
+        texts: list[str] = []
+        for question in self.all_questions:
+            if question.in_full:
+                continue
+            messages = [check.message or "" for check in question.checks]
+            texts += [*messages, self.about_cell_of(question) or ""]
+            if any("NameError" in message for message in messages):  # perhaps a name that was not imported
+                texts += [cell.text for cell in self.cells]
+        return sorted({name for text in texts for name in _MISSING_MODULE.findall(text)})
 
     def to_json(self) -> dict[str, Any]:
         """The JSON that is stored."""
