@@ -11,7 +11,9 @@ from grader.notebooks.misplaced import misplaced_definition, other_file_run, sim
 from grader.notebooks.reader import Notebook
 from grader.results.model import QuestionResult, Result
 from grader.sandbox.evidence import UNANSWERED, Evidence
-from grader.text import quoted
+from grader.text import printable, quoted, utf8_text
+
+_VOWELS = frozenset("aeiouAEIOU")
 
 
 def with_definitions_elsewhere(
@@ -59,6 +61,8 @@ class _Finder:
     def find(self, question: QuestionResult) -> _Found | None:
         """A definition of a question without an answer; None if nothing is known about it."""
         name, counted = question.function, self._evidence.defined_in.get(question.function)
+        if (kind := self._evidence.not_callable.get(name)) is not None:
+            return _Found(_about_value(name, kind, counted))
         above = self._evidence.answer_above.get(name)
         if above is not None and counted is not None:
             return _Found(_about_starter_code_below(name, above, counted))
@@ -81,6 +85,14 @@ class _Finder:
             runs = f"Code cell {number} runs {quoted(line)}, but only the notebook itself is graded"
             return _Found(f"{nothing}. {runs}: copy the code of that file into it.")
         return None
+
+
+def _about_value(name: str, kind: str, cell: int | None) -> str:
+    """The name of a function has another value when all cells have run."""
+    article = "an" if kind[:1] in _VOWELS else "a"
+    value = "None" if kind == "NoneType" else f"{article} {utf8_text(printable(kind))}"
+    assigned = f": code cell {cell} assigned it" if cell is not None else ""
+    return f"{quoted(name)} is {value} at the end of the notebook{assigned}. Rename that variable."
 
 
 def _about_starter_code_below(name: str, above: int, counted: int) -> str:

@@ -32,7 +32,7 @@ import torch
 from IPython.core.inputtransformer2 import TransformerManager
 
 from .audit import expect, notice
-from .errors import printable, remember_source
+from .errors import class_name, printable, remember_source
 from .names import POSTPONED, NameHistory, Sources, answer_above, answer_status, text_of
 from .opaque import opaque, sealed
 from .originals import (
@@ -152,6 +152,11 @@ class Notebook:
             name: answer_status(starter_code, name, self._seen_by[name], self.sources)
             for name, starter_code in self._starter_code.items()
         }
+
+    def not_callable(self) -> dict[str, str]:
+        """After the survey: the answers whose names have another value, and the class of that."""
+        values = {name: seen[name] for name, seen in self._seen_by.items() if name in seen}
+        return {name: class_name(type(value)) for name, value in values.items() if not callable(value)}
 
     def answer_above(self, answer: str) -> int | None:
         """After the survey, for starter code: the cell above it with a definition that it replaced."""

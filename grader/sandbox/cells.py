@@ -75,6 +75,7 @@ class NotebookRun:
         names: the status of each function, once the cells have run.
         defined_in: the cell that each function is from.
         answer_above: for each function that is starter code, the cell of an answer above it, or None.
+        not_callable: for each name whose value is not callable, the class of that.
         deadline, cells_end: when its time and the time of its cells end, on the monotonic clock.
     """
 
@@ -89,6 +90,7 @@ class NotebookRun:
         self.names: dict[str, Status] = {}
         self.defined_in: dict[str, int | None] = {}
         self.answer_above: dict[str, int | None] = {}
+        self.not_callable: dict[str, str] = {}
         self._patched: list[str] = []  # changes of torch by the notebook
         self._notices: list[Notice] = []
         self._size = 0  # bytes of the answers
@@ -167,8 +169,8 @@ class NotebookRun:
         """The evidence so far."""
         cells = [self._failed[number] for number in sorted(self._failed)]
         found = self.names, answers, cells, self._patched, self._notices, fault
-        places = self.defined_in, self.answer_above
-        return Evidence(*found, self._starved, self._size, *places)
+        about_names = self.defined_in, self.answer_above, self.not_callable
+        return Evidence(*found, self._starved, self._size, *about_names)
 
     def _loads(self, worker: WorkerProcess) -> bool:
         """Run the cells, and survey the defined names; False if another worker must do so."""
@@ -240,7 +242,8 @@ class NotebookRun:
         survey = self.ask(worker, "survey", {}, self._limits.cell, parse)
         self.note_patched(survey.patched)
         if not self.names:
-            self.names, self.defined_in, self.answer_above = survey.names, survey.cells, survey.above
+            self.names, self.defined_in = survey.names, survey.cells
+            self.answer_above, self.not_callable = survey.above, survey.not_callable
         if self._killers and set(survey.names.values()) == {"missing"}:
             raise NothingToObserveError(Failure.NOTHING_DEFINED)
 

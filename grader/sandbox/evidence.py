@@ -290,6 +290,8 @@ class Evidence:
         defined_in: for each function of the plan, the number of the cell that defined it, or None.
         answer_above: for each function that is starter code, the number of a cell above with an answer that
             it replaced, or None.
+        not_callable: for each function that is missing because the value of its name is not callable, the
+            class of that.
     """
 
     names: dict[str, Status] = field(default_factory=dict)
@@ -302,6 +304,7 @@ class Evidence:
     size: int = 0
     defined_in: dict[str, int | None] = field(default_factory=dict)
     answer_above: dict[str, int | None] = field(default_factory=dict)
+    not_callable: dict[str, str] = field(default_factory=dict)
 
     def outcome(self, name: str) -> RequestOutcome:
         """The record of the contract or picture with this name."""
@@ -355,7 +358,8 @@ class Evidence:
         if any(what not in TRACES for what, _ in stored.traces):
             raise MalformedError
         its = stored.cells, list(stored.patched), stored.traces, stored.fault, stored.starved, stored.size
-        return cls(stored.names, _with_sensitivity(answers), *its, stored.defined_in, stored.answer_above)
+        about_names = stored.defined_in, stored.answer_above, stored.not_callable
+        return cls(stored.names, _with_sensitivity(answers), *its, *about_names)
 
 
 _PERTURBED = " (perturbed "
@@ -390,3 +394,4 @@ class _Stored(Exact, frozen=True):
     # Older evidence has none of these.
     defined_in: dict[str, int | None] = msgspec.field(default_factory=dict)
     answer_above: dict[str, int | None] = msgspec.field(default_factory=dict)
+    not_callable: dict[str, str] = msgspec.field(default_factory=dict)

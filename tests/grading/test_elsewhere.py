@@ -134,3 +134,34 @@ def test_the_answer_above_starter_code(zygote, cells, above):
     """It is the last definition of the name above the starter code that is not the starter code."""
     seen = look(zygote, cells, f="1")
     assert (seen.status, seen.evidence.answer_above) == ({"f": "untouched"}, {"f": above})
+
+
+def test_a_variable_with_the_name_of_the_function(klass):
+    """Its class and its cell are said, instead of the error of a call; it is no answer."""
+    klass.grade(ada=[*RIGHT, "double = 0", "double = double + 1"], ben=[*RIGHT, "double = None"])
+    questions = {name: klass.result(name)["questions"][0] for name in ("ada", "ben")}
+    message = "`double` is {} at the end of the notebook: code cell {} assigned it. Rename that variable."
+    expected = {"ada": message.format("an int", 5), "ben": message.format("None", 4)}
+    assert {name: each["elsewhere"] for name, each in questions.items()} == expected
+    assert [(each["status"], each["cell"]) for each in questions.values()] == [("missing", 5), ("missing", 4)]
+    assert klass.scores() == {"ada": "4", "ben": "4"}
+
+
+@pytest.mark.parametrize(
+    ("cell", "kind"),
+    [
+        ("f = 3", "int"),
+        ("import torch\nf = torch.ones(1)", "Tensor"),
+        ("class Own: __class__ = property(lambda self: 1 / 0)\nf = Own()", "Own"),
+        ("class Own:\n    def __call__(self): ...\nf = Own()", None),
+        ("class f: ...", None),
+        ("import functools\nf = functools.partial(print)", None),
+        ("f = len", None),
+        ("f = 3\ndel f", None),
+    ],
+)
+def test_what_is_not_callable(zygote, cell, kind):
+    """Functions, classes, and objects with a `__call__` can be answers; no code of the notebook runs."""
+    seen = look(zygote, [F, cell], f="1")
+    assert seen.evidence.not_callable == ({"f": kind} if kind else {})
+    assert seen.status["f"] == ("missing" if kind or "del" in cell else "answered")

@@ -503,6 +503,7 @@ SURVEY = {
     "names": {"f": "answered", "g": "missing", "h": "untouched"},
     "cells": {"f": 3, "g": None, "h": 4},
     "above": {"h": 2},
+    "not_callable": {"g": "int"},
     "patched": ["torch.relu"],
 }
 WRONG_SURVEYS = [
@@ -520,6 +521,7 @@ WRONG_SURVEYS = [
     *[{**SURVEY, "cells": {**SURVEY["cells"], "f": cell}} for cell in (-1, "3", 1.5, [3])],
     *[{**SURVEY, "above": {"h": cell}} for cell in (-1, "3", 1.5, [3])],
     *[{**SURVEY, "above": above} for above in ({}, {"f": 1}, {"h": 1, "g": 1}, None)],
+    *[{**SURVEY, "not_callable": kinds} for kinds in ({"f": "int"}, {"i": "int"}, {"g": "x" * 101}, None)],
     {**SURVEY, "cells": {}},
     {**SURVEY, "cells": {**SURVEY["cells"], "i": 1}},
     None,
