@@ -47,6 +47,7 @@ class Submission:
         preload: modules that the zygote imports for it.
         traces: techniques of deceiving a grader that its text shows, once it has been read again.
         submitted: when it was submitted.
+        language: of its kernel, if that is not Python.
     """
 
     student: str
@@ -63,6 +64,7 @@ class Submission:
     preload: frozenset[str] = frozenset()
     traces: tuple[Flag, ...] = ()
     submitted: SubmissionTime = UNKNOWN
+    language: str = ""
 
     @property
     def key(self) -> Key:
@@ -311,5 +313,5 @@ def _read(
     submission = Submission(
         student, stem, name, item.path, item.relative, sha256, error=error, submitted=submitted
     )
-    submission = replace(submission, preload=preload)
+    submission = replace(submission, preload=preload, language=notebook.language if notebook else "")
     return Version(submission, item, content, recognition.is_certain, contradiction)

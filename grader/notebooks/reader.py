@@ -37,6 +37,7 @@ MAX_ESCAPED_BYTES = 6 * MAX_CELL_BYTES + 1024  # of a cell's source in the file;
 MAX_LOOSE_SOURCE_BYTES = 4 * 1024**2
 MAX_LABEL_BYTES = 1024  # of a cell's type and id
 MAX_LINES = 1_000_000  # of all sources that are lists of lines
+_LONGEST_LANGUAGE = 40  # characters
 _TOO_MANY_VALUES = "millions of values beside its code"
 
 _SAVE_AGAIN = "It may be incomplete: check that it opens in Jupyter, save it and submit it again."
@@ -95,12 +96,14 @@ class Notebook:
         cells: its code cells.
         assignment: the one that its metadata claim.
         others: the cells of other types whose text is not too large to be read.
+        language: of its kernel, as its metadata say; empty if that is Python or unknown.
     """
 
     sha256: str
     cells: tuple[Cell, ...]
     assignment: str | None
     others: tuple[OtherCell, ...] = ()
+    language: str = ""
 
 
 def read_notebook(path: Path) -> Notebook:
@@ -140,7 +143,7 @@ def notebook_in(document: Any, file: NotebookFile) -> Notebook:
     match document:
         case {"metadata": {"otter": {"assignment_name": str(stem)}}} if len(stem) <= 255:
             claimed = utf8_text(stem)
-    return Notebook(file.sha256, cells_of(sources), claimed, tuple(_others(raw)))
+    return Notebook(file.sha256, cells_of(sources), claimed, tuple(_others(raw)), _language(document))
 
 
 def _others(cells: list[Any]) -> Iterator[OtherCell]:
@@ -155,6 +158,19 @@ def _others(cells: list[Any]) -> Iterator[OtherCell]:
                 size += len(text)
                 if size <= MAX_SOURCE_BYTES:
                     yield OtherCell(utf8_text(kind[:MAX_LABEL_BYTES]), above, text)
+
+
+def _language(document: Any) -> str:
+    """The language of a notebook's kernel; empty if that is Python or unknown."""
+    match document:
+        case {"metadata": {"kernelspec": {"language": str(language)}}} if language.strip():
+            pass
+        case {"metadata": {"language_info": {"name": str(language)}}}:
+            pass
+        case _:
+            return ""
+    language = utf8_text(language.strip())
+    return "" if "python" in language.casefold() or len(language) > _LONGEST_LANGUAGE else language
 
 
 class _RawCell(Struct):
@@ -173,6 +189,8 @@ class _RawSheet(Struct):
 class _RawMetadata(Struct):
     otter: Raw = _NULL
     grader: Raw = _NULL
+    kernelspec: Raw = _NULL
+    language_info: Raw = _NULL
 
 
 class _RawDocument(Struct):

@@ -56,6 +56,7 @@ def _reasons(result: Result) -> list[str]:
         unjudged,
         flags,
         ended,
+        result.about_kernel,
         _stopped(result.stopped_cells),
         _elsewhere(result.all_questions),
         _missing(result.missing_modules),

@@ -17,6 +17,7 @@ from grader.course.assignment import BONUS_TASK
 from grader.sandbox.decoding import Status
 from grader.sandbox.evidence import RAISED, FailedCell, Failure
 from grader.scores import counted_points, remarks, total
+from grader.text import printable
 
 SCHEMA = "autograd-grader/result/v2"
 _MOST_HOURS = 48  # longer times are given in days
@@ -267,6 +268,7 @@ class Result:
         copy: why the notebook is a copy made by a tool, as the end of a sentence; None for a real file.
         seen: when a night first saw this version, as `handed_in`, where only its commit says that it came
             before; else None.
+        language: of the notebook's kernel, if that is not Python.
     """
 
     name: str
@@ -293,6 +295,7 @@ class Result:
     with_answers: tuple[str, ...] = ()
     copy: str | None = None
     seen: str | None = None
+    language: str = ""
 
     @property
     def what(self) -> str:
@@ -344,6 +347,13 @@ class Result:
         return [cell for cell in self.cells if cell.ended != RAISED]
 
     @property
+    def about_kernel(self) -> str:
+        """A sentence about a kernel that is not Python's; empty for Python, or if it is unknown."""
+        if not self.language:
+            return ""
+        return f"This notebook's kernel is {printable(self.language)}; the course needs Python."
+
+    @property
     def about_cells(self) -> list[str]:
         """A sentence for each failed cell, or only for the first if there are many."""
         sentences = [cell.sentence for cell in self.cells]
@@ -353,10 +363,12 @@ class Result:
         """A sentence about the failed cell that may explain missing points; None if there is none.
 
         For a missing function that is the cell that skipped its definition or contains it, otherwise the
-        first that failed.
+        first that failed; none if the kernel's language explains all errors.
         For an answer it is the cell it is from, if the grader skipped a statement there.
         """
-        if question.status == "missing":
+        if question.status == "missing" and self.language:
+            cell = None
+        elif question.status == "missing":
             skipping = (c for c in self.cells if any(question.function in each.names for each in c.skipped))
             containing = (c for c in self.cells if c.cell == question.cell)
             cell = next(chain(skipping, containing, self.cells[:1]), None)

@@ -165,3 +165,14 @@ def test_what_is_not_callable(zygote, cell, kind):
     seen = look(zygote, [F, cell], f="1")
     assert seen.evidence.not_callable == ({"f": kind} if kind else {})
     assert seen.status["f"] == ("missing" if kind or "del" in cell else "answered")
+
+
+def test_a_kernel_of_another_language_is_named_once(klass):
+    """The student, the terminal and the report say it; no error of a cell is quoted for each question."""
+    hand_in(klass, "ada", ["library(torch)\nx <- 1"], kernelspec={"language": "R", "name": "ir"})
+    message = "This notebook's kernel is R; the course needs Python."
+    printed = " ".join(klass.grade().split())
+    assert message.removesuffix(".") in printed
+    assert "Needs review: 1 submission" in printed
+    page, report = (text.replace("&#39;", "'") for text in pages(klass, "ada"))
+    assert (page.count(message), page.count("This may be why"), message in report) == (1, 0, True)

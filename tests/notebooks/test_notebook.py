@@ -110,6 +110,28 @@ def test_schema_violations(read, extra):
 
 
 @pytest.mark.parametrize(
+    ("metadata", "language"),
+    [
+        ({"kernelspec": {"display_name": "R", "language": "R", "name": "ir"}}, "R"),
+        ({"kernelspec": {"name": "ir"}, "language_info": {"name": "R", "version": "4.3"}}, "R"),
+        ({"kernelspec": {"language": "julia"}, "language_info": {"name": "julia"}}, "julia"),
+        ({"kernelspec": {"language": "python"}, "language_info": {"name": "R"}}, ""),
+        ({"kernelspec": {"language": ""}, "language_info": {"name": "ipython3"}}, ""),
+        ({"kernelspec": {"name": "my-env", "display_name": "Any"}}, ""),
+        ({"kernelspec": {"language": "x" * 41}}, ""),
+        ({"kernelspec": {"language": ["R"]}, "language_info": None}, ""),
+        ({"kernelspec": "R"}, ""),
+        ({}, ""),
+    ],
+)
+@pytest.mark.parametrize("is_plain", [True, False])
+def test_the_language_of_the_kernel(read, metadata, language, is_plain):
+    """It is the one that the metadata name, in any JSON; Python and a strange or missing name are none."""
+    text = json.dumps({"cells": [code("x = 1")], "metadata": metadata, "extra": 0})
+    assert read(text if is_plain else text.replace("0}", "NaN}")).language == language
+
+
+@pytest.mark.parametrize(
     ("cell", "source"),
     [
         (code(["a\n", "b"]), "a\nb"),
