@@ -63,7 +63,9 @@ REASONS = {
     Failure.CLOSED: (
         "your code ended the Python process (os._exit, a crash in native code, or a system limit)"
     ),
-    Failure.KILLED: "the system ended the process of your code, most likely because it took too much memory",
+    Failure.KILLED: (
+        "the process of your code was killed (signal 9): it took too much memory, or it killed itself"
+    ),
     Failure.FORGED: "the process of your notebook sent answers without a request, so none was used",
     Failure.MALFORMED: (
         "the process of your notebook sent something that is not an answer, so it was not used"

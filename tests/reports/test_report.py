@@ -486,7 +486,9 @@ def test_who_needs_a_human_is_named_with_the_reason():
         ("It is empty.", "Flagged: gc (code cell 1)."),
         ("A check could not be judged in q1.",),
         ("Flagged: ctypes (code cells 4, 7); gc. Gc: Look.",),
-        ("q1: The system ended the process of your code, most likely because it took too much memory.",),
+        (
+            "q1: The process of your code was killed (signal 9): it took too much memory, or it killed itself.",
+        ),
         ("several/01_tiny.ipynb is the version that counts. Superseded: several/old.ipynb.",),
     ]
 
