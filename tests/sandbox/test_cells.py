@@ -185,6 +185,9 @@ def test_an_error_tells_its_place(zygote, cell, function, line, number):
     assert (error.function, error.line, error.where) == (function, line, f"cell 2, line {number}")
 
 
+UNINDENT = "unindent does not match any outer indentation level"
+
+
 @pytest.mark.parametrize(
     ("cells", "told"),
     [
@@ -198,6 +201,10 @@ def test_an_error_tells_its_place(zygote, cell, function, line, number):
             "Code cell 1 stopped with SyntaxError: invalid syntax (<cell 1>, line 2), at `y = = 2`.",
         ),
         (["raise KeyError"], "Code cell 1 stopped with KeyError, at `raise KeyError`."),
+        (
+            ["def f(x):\n    for y in x:\n        y += 1", "\n        y += 2\n\n    x += y\n  return x"],
+            f"Code cell 2 stopped with IndentationError: {UNINDENT} (<cell 2>, line 3), at `x += y`.",
+        ),
     ],
 )
 def test_a_failed_cell_quotes_its_line(zygote, cells, told):
