@@ -20,7 +20,7 @@ from grader.grading.run_plan import RunPlan
 from grader.grading.run_summary import GRADING, ProgressReporter
 from grader.grading.submission import Submission
 from grader.notebooks.files import NotebookError
-from grader.notebooks.reader import Cell, cells_of
+from grader.notebooks.reader import Notebook, cells_of
 from grader.results.store import Head
 from grader.sandbox.evidence import Evidence
 from grader.sandbox.observer import observe_perturbed
@@ -33,7 +33,7 @@ _CHANGED = "The notebook was changed or removed while it was graded; grade again
 
 @dataclass(frozen=True)
 class Observed:
-    """A submission with its traces and its cells, its evidence, and the head of that.
+    """A submission with its traces and its notebook, its evidence, and the head of that.
 
     Attributes:
         is_new: whether the evidence is not stored yet.
@@ -42,7 +42,7 @@ class Observed:
     submission: Submission
     head: Head
     evidence: Evidence
-    cells: Sequence[Cell]
+    notebook: Notebook
     is_new: bool
 
 
@@ -153,20 +153,20 @@ class ClassObserver:
     def _observed(self, submission: Submission) -> Observed | Submission:
         """A submission with its evidence, stored or observed now; in error if its notebook has changed."""
         try:
-            submission, cells = submission.read()
+            submission, notebook = submission.read()
         except NotebookError:
             return replace(submission, error=_CHANGED)
         stored = self._plan.evidence(submission)
         if stored is not None:
-            return Observed(submission, *stored, cells, is_new=False)
+            return Observed(submission, *stored, notebook, is_new=False)
         plan = self._rubrics[submission.assignment or ""].plan(self._plan.seed)
-        evidence = self._executor.observe(cells, plan, self._limits)
+        evidence = self._executor.observe(notebook.cells, plan, self._limits)
         head = self._plan.new_head(submission, self._executor.start())
-        return Observed(submission, head, evidence, cells, is_new=True)
+        return Observed(submission, head, evidence, notebook, is_new=True)
 
     def again(self, observed: Observed, plan: ObservationPlan) -> Evidence:
         """Further evidence of a submission's notebook, for feedback."""
-        return self._executor.observe(observed.cells, plan, self._limits)
+        return self._executor.observe(observed.notebook.cells, plan, self._limits)
 
     def reference_again(self, stem: str, plan: ObservationPlan) -> Evidence:
         """Further evidence of the reference, for feedback."""

@@ -25,7 +25,7 @@ from grader.results.model import MissingSubmission, Result, sandbox_of
 from grader.results.similar import same_work
 from grader.results.store import Run
 from grader.results.students import students_of
-from grader.text import printable, some
+from grader.text import counted, printable, some
 
 _MOST_NAMED, _MOST_UNREAD = 5, 20
 
@@ -82,6 +82,7 @@ def write_class(
             *about_gradebook,
             *about_known,
             *_about_missing(results, missing),
+            *_about_missing_modules(results),
             *term.notes_about((s.student, s.assignment) for s in submitted if s.assignment),
             *_about_broken("A check broke, and could not be judged for", grader.broken),
             *_about_broken("Feedback has no snippets, because the grader broke, for", grader.unshown),
@@ -111,7 +112,7 @@ def _withdraw(
 def _cells_of(submission: Submission) -> Sequence[Cell]:
     """The cells of a notebook; none if it has gone, or was changed while the class was graded."""
     try:
-        return submission.read()[1]
+        return submission.read()[1].cells
     except NotebookError:
         return ()
 
@@ -186,6 +187,23 @@ def _about_missing(results: Sequence[Result], missing: Sequence[MissingSubmissio
         "Not in the repository any more; the results stay": sorted(gone),
     }
     return [f"{what}: {'; '.join(some(names, _MOST_UNREAD))}." for what, names in sentences.items() if names]
+
+
+def _about_missing_modules(results: Sequence[Result]) -> list[str]:
+    """A remark about each module that is not installed and may have cost points, the most frequent first."""
+    students = defaultdict(list)
+    for result in results:
+        for module in () if result.excuse else result.missing_modules:
+            students[module].append(f"{result.student}, {result.what}")
+    sentences = []
+    for module, named in sorted(students.items(), key=lambda item: (-len(item[1]), item[0])):
+        imports = f"{counted(len(named), 'notebook')} {'imports' if len(named) == 1 else 'import'} {module}"
+        sentences.append(
+            f"{imports}, which is not installed here, and may have lost points for that:"
+            f" {'; '.join(some(named, _MOST_NAMED))}. Install it in .venv and grade again. If it is a file of"
+            " the student, its code must be in the notebook."
+        )
+    return some(sentences, _MOST_NAMED)
 
 
 def _about_broken(sentence: str, broken: Mapping[str, Sequence[str]]) -> list[str]:

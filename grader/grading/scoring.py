@@ -146,6 +146,7 @@ def _result(  # noqa: PLR0913, PLR0917 - as above
         ignored=submission.ignored,
         with_answers=submission.with_answers,
         copy=submission.copy,
+        language=submission.language,
     )
 
 

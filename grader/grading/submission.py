@@ -15,7 +15,7 @@ from pathlib import Path
 from grader.grading.executor import modules_to_preload
 from grader.grading.flags import traces_in
 from grader.notebooks.files import FoundNotebook, NotebookError, NotebookFile, find_notebooks, read_file
-from grader.notebooks.reader import Cell, parse_notebook
+from grader.notebooks.reader import Notebook, parse_notebook
 from grader.notebooks.recognition import NO_STARTER_CODE, has_answers, recognise
 from grader.people.record import UNKNOWN, Record, SubmissionTime
 from grader.people.roster import NOBODY, Roster, require_somebody
@@ -47,6 +47,7 @@ class Submission:
         preload: modules that the zygote imports for it.
         traces: techniques of deceiving a grader that its text shows, once it has been read again.
         submitted: when it was submitted.
+        language: of its kernel, if that is not Python.
     """
 
     student: str
@@ -63,14 +64,15 @@ class Submission:
     preload: frozenset[str] = frozenset()
     traces: tuple[Flag, ...] = ()
     submitted: SubmissionTime = UNKNOWN
+    language: str = ""
 
     @property
     def key(self) -> Key:
         """The student and the name, which belong to no other submission."""
         return self.student, self.name
 
-    def read(self) -> tuple[Submission, tuple[Cell, ...]]:
-        """Read the notebook again: the same submission with the traces in its cells, and the cells.
+    def read(self) -> tuple[Submission, Notebook]:
+        """Read the notebook again: the same submission with the traces in its cells, and the notebook.
 
         Raises:
             NotebookError: it has gone, or was changed since it was found.
@@ -78,8 +80,8 @@ class Submission:
         file = read_file(self.path)
         if file.sha256 != self.sha256:
             raise NotebookError(f"{self.relative} was changed while the class was graded: grade again.")
-        cells = parse_notebook(file).cells
-        return replace(self, traces=traces_in(cells)), cells
+        notebook = parse_notebook(file)
+        return replace(self, traces=traces_in(notebook.cells)), notebook
 
 
 _MOST_NAMED = 20  # notebooks of no known assignment, of one student
@@ -311,5 +313,5 @@ def _read(
     submission = Submission(
         student, stem, name, item.path, item.relative, sha256, error=error, submitted=submitted
     )
-    submission = replace(submission, preload=preload)
+    submission = replace(submission, preload=preload, language=notebook.language if notebook else "")
     return Version(submission, item, content, recognition.is_certain, contradiction)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from grader.course.pictures import pictures_of
 from grader.grading.class_observer import ClassObserver, Observed
+from grader.grading.elsewhere import with_definitions_elsewhere
 from grader.grading.judge import Verdict, judge
 from grader.grading.run_plan import Results, RunPlan
 from grader.grading.scoring import PartialCredit, failed, graded
@@ -87,6 +88,8 @@ class SubmissionGrader:
         if any(verdict.outcome != "passed" for verdict in verdicts.values()):
             credit = self._credit(stem, seed)  # only then it counts what the starter code passes
         result = graded(submission, rubric, evidence, verdicts, provenance, credit)
+        notebook, released = observed.notebook, self._plan.course.assignment(stem).released_cells
+        result = with_definitions_elsewhere(result, notebook, evidence, released)
         before = self.results.get(submission.key)
         is_same = before is not None and before.provenance.notebook_sha256 == provenance.notebook_sha256
         if observed.is_new or before is None or not is_same:
@@ -94,7 +97,7 @@ class SubmissionGrader:
         else:  # to judge again runs nobody's code
             result = with_snippets(result, snippets_of(before, result))
         starter_code = {question.function: question.starter_code for question in rubric.questions}
-        return with_digests(result, observed.cells, starter_code)
+        return with_digests(result, notebook.cells, starter_code)
 
     def _snippets(self, observed: Observed, verdicts: Mapping[str, Verdict]) -> dict[str, str]:
         """Code that shows the faults of a submission; the observations for it change no verdict."""
@@ -131,5 +134,5 @@ class SubmissionGrader:
                 reference = self._observer.reference(stem, came.head.seed)
                 pictures = pictures_of(self._plan.rubrics[stem], came.evidence, reference)
             if shows.diagnoses:
-                code = own_code(result, came.cells)
+                code = own_code(result, came.notebook.cells)
         write_feedback(self._store, result, pictures, code, shows)

@@ -219,6 +219,9 @@ def _remark(result: Result) -> str:
     if result.error:
         return escape(terminal_text(result.error))
     remarks = [f"not answered: {', '.join(result.unanswered)}"] if result.unanswered else []
+    remarks += [result.about_kernel.removesuffix(".")] if result.language else []
+    found = [f"{each.id}: {each.elsewhere}" for each in result.all_questions if each.elsewhere]
+    remarks += [text.removesuffix(".") for text in some(found, 1)]
     remarks += [f"flagged: {', '.join(sorted({flag.what for flag in result.flags}))}"] if result.flags else []
     if result.superseded:
         versions = "version" if len(result.superseded) == 1 else "versions"

@@ -37,6 +37,7 @@ MAX_ESCAPED_BYTES = 6 * MAX_CELL_BYTES + 1024  # of a cell's source in the file;
 MAX_LOOSE_SOURCE_BYTES = 4 * 1024**2
 MAX_LABEL_BYTES = 1024  # of a cell's type and id
 MAX_LINES = 1_000_000  # of all sources that are lists of lines
+_LONGEST_LANGUAGE = 40  # characters
 _TOO_MANY_VALUES = "millions of values beside its code"
 
 _SAVE_AGAIN = "It may be incomplete: check that it opens in Jupyter, save it and submit it again."
@@ -94,12 +95,36 @@ def cells_of(sources: Iterable[str]) -> tuple[Cell, ...]:
 
 
 @dataclass(frozen=True)
-class Notebook:
-    """The code cells of a notebook."""
+class OtherCell:
+    """A cell that is not a code cell.
 
-    sha256: str  # of its file
+    Attributes:
+        kind: its type in the file, such as ``markdown`` or ``raw``, at most `MAX_LABEL_BYTES` long.
+        above: the number of code cells above it.
+    """
+
+    kind: str
+    above: int
+    source: str
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """The cells of a notebook.
+
+    Attributes:
+        sha256: of its file.
+        cells: its code cells.
+        assignment: the one that its metadata claim.
+        others: the cells of other types whose text is not too large to be read.
+        language: of its kernel, as its metadata say; empty if that is Python or unknown.
+    """
+
+    sha256: str
     cells: tuple[Cell, ...]
-    assignment: str | None  # that its metadata claims
+    assignment: str | None
+    others: tuple[OtherCell, ...] = ()
+    language: str = ""
 
 
 def read_notebook(path: Path) -> Notebook:
@@ -133,12 +158,40 @@ def notebook_in(document: Any, file: NotebookFile) -> Notebook:
     Raises:
         NotebookError: it has no list of cells, or exceeds a cap.
     """
-    sources = _read_sources(_find_cells(document, file.name), file.name)
+    raw = _find_cells(document, file.name)
+    sources = _read_sources(raw, file.name)
     claimed = None
     match document:
         case {"metadata": {"otter": {"assignment_name": str(stem)}}} if len(stem) <= 255:
             claimed = utf8_text(stem)
-    return Notebook(file.sha256, cells_of(sources), claimed)
+    return Notebook(file.sha256, cells_of(sources), claimed, tuple(_others(raw)), _language(document))
+
+
+def _others(cells: list[Any]) -> Iterator[OtherCell]:
+    """The cells that are not code cells, in their order."""
+    above = size = 0
+    for cell in cells:
+        match cell:
+            case {"cell_type": "code"}:
+                above += 1
+            case {"cell_type": str(kind), "source": str() | list() as source}:
+                text = _text(source)
+                size += len(text)
+                if size <= MAX_SOURCE_BYTES:
+                    yield OtherCell(utf8_text(kind[:MAX_LABEL_BYTES]), above, text)
+
+
+def _language(document: Any) -> str:
+    """The language of a notebook's kernel; empty if that is Python or unknown."""
+    match document:
+        case {"metadata": {"kernelspec": {"language": str(language)}}} if language.strip():
+            pass
+        case {"metadata": {"language_info": {"name": str(language)}}}:
+            pass
+        case _:
+            return ""
+    language = utf8_text(language.strip())
+    return "" if "python" in language.casefold() or len(language) > _LONGEST_LANGUAGE else language
 
 
 class _RawCell(Struct):
@@ -157,6 +210,8 @@ class _RawSheet(Struct):
 class _RawMetadata(Struct):
     otter: Raw = _NULL
     grader: Raw = _NULL
+    kernelspec: Raw = _NULL
+    language_info: Raw = _NULL
 
 
 class _RawDocument(Struct):
@@ -220,8 +275,8 @@ def _without_outputs(document: _RawDocument, name: str) -> dict[str, Any]:
         metadata = msgspec.json.decode(document.metadata, type=_RawMetadata)
     except msgspec.DecodeError:
         metadata = _RawMetadata()
-    parts = {"otter": metadata.otter, "grader": metadata.grader}
-    return {**values, "metadata": {name: _value(raw, MAX_CELL_BYTES) for name, raw in parts.items()}}
+    parts = {name: _value(getattr(metadata, name), MAX_CELL_BYTES) for name in metadata.__struct_fields__}
+    return {**values, "metadata": parts}
 
 
 class _Cells:

@@ -121,11 +121,13 @@ def feedback(result: Result, pictures: Pictures, code: OwnCode, shows: Feedback)
 
 
 def about_submission(result: Result) -> list[Block]:
-    """Why nothing was graded, or which version was, its deadline, and what a person adjusted."""
+    """Why nothing was graded, or which version was, its kernel and deadline, and what a person adjusted."""
     blocks: list[Block] = []
     if result.error:
         could_not = Span("This notebook could not be graded.", "strong")
         blocks.append(Paragraph([could_not, Span(result.error)], "notice"))
+    if result.about_kernel:
+        blocks.append(Paragraph(result.about_kernel, "notice"))
     if sentences := about_lateness_and_adjustments(result):
         blocks.append(Bullets([Span(sentence) for sentence in sentences]))
     return blocks

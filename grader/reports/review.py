@@ -56,7 +56,10 @@ def _reasons(result: Result) -> list[str]:
         unjudged,
         flags,
         ended,
+        result.about_kernel,
         _stopped(result.stopped_cells),
+        _elsewhere(result.all_questions),
+        _missing(result.missing_modules),
         versions if result.copy else "",
         versions if result.superseded or result.ignored else "",
     ]
@@ -83,6 +86,18 @@ def _stopped(stopped: Sequence[FailedCell]) -> str:
     for cell in stopped:
         cells.setdefault(cell.text, []).append(str(cell.cell))
     return " ".join(about_stopped(some(numbers, _MOST_NAMED), why) for why, numbers in cells.items())
+
+
+def _elsewhere(questions: Sequence[QuestionResult]) -> str:
+    """The questions without an answer for which the notebook has a definition that does not count."""
+    found = [f"{question.id}: {question.elsewhere}" for question in questions if question.elsewhere]
+    return " ".join(some(found, _MOST_NAMED))
+
+
+def _missing(modules: Sequence[str]) -> str:
+    """The modules that the notebook imports and that are not installed."""
+    named = ", ".join(some(modules, _MOST_NAMED))
+    return f"Not installed here, which may have cost points: {named}." if modules else ""
 
 
 def _trouble(questions: Sequence[QuestionResult]) -> tuple[str, str]:

@@ -5,9 +5,11 @@ From judging to JSON and back (`store.py`) there is this one form; reading keeps
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any, Literal, get_args
 
 from grader.contracts.finding import Kind, Place
@@ -15,9 +17,11 @@ from grader.course.assignment import BONUS_TASK
 from grader.sandbox.decoding import Status
 from grader.sandbox.evidence import RAISED, FailedCell, Failure
 from grader.scores import counted_points, remarks, total
+from grader.text import printable
 
 SCHEMA = "autograd-grader/result/v2"
 _MOST_HOURS = 48  # longer times are given in days
+_MISSING_MODULE = re.compile(r"\bNo module named '(\w{1,60})")
 MAX_CELLS = 20  # that are stored of each way to end
 #: Of a bonus task, the best first.
 BONUS_TASK_STATUSES = ("solved", "tried", "not tried")
@@ -67,9 +71,12 @@ class QuestionResult:
     Attributes:
         score: with the adjustment.
         afterword: the text for a solved question; None before.
-        cell: the number of the code cell that defined the function; None if it is unknown.
+        cell: the number of the code cell that defined the function, or would have, but did not run to its
+            end; None if it is unknown.
         digest: equal for answers that differ in names only, see `similar.py`; empty for others.
         own_nodes: how many nodes of the answer's syntax tree are not in the starter code.
+        elsewhere: for a question without an answer, a sentence about a definition of the student's that does
+            not count; empty if none was found.
     """
 
     id: str
@@ -84,6 +91,7 @@ class QuestionResult:
     digest: str = ""
     own_nodes: int = 0
     adjusted: float = 0.0  # the adjustment that was applied
+    elsewhere: str = ""
 
     @property
     def by_checks(self) -> float:
@@ -260,6 +268,7 @@ class Result:
         copy: why the notebook is a copy made by a tool, as the end of a sentence; None for a real file.
         seen: when a night first saw this version, as `handed_in`, where only its commit says that it came
             before; else None.
+        language: of the notebook's kernel, if that is not Python.
     """
 
     name: str
@@ -286,6 +295,7 @@ class Result:
     with_answers: tuple[str, ...] = ()
     copy: str | None = None
     seen: str | None = None
+    language: str = ""
 
     @property
     def what(self) -> str:
@@ -337,6 +347,13 @@ class Result:
         return [cell for cell in self.cells if cell.ended != RAISED]
 
     @property
+    def about_kernel(self) -> str:
+        """A sentence about a kernel that is not Python's; empty for Python, or if it is unknown."""
+        if not self.language:
+            return ""
+        return f"This notebook's kernel is {printable(self.language)}; the course needs Python."
+
+    @property
     def about_cells(self) -> list[str]:
         """A sentence for each failed cell, or only for the first if there are many."""
         sentences = [cell.sentence for cell in self.cells]
@@ -345,17 +362,34 @@ class Result:
     def about_cell_of(self, question: QuestionResult) -> str | None:
         """A sentence about the failed cell that may explain missing points; None if there is none.
 
-        For a missing function that is the cell that skipped its definition, otherwise the first that failed.
+        For a missing function that is the cell that skipped its definition or contains it, otherwise the
+        first that failed; none if the kernel's language explains all errors.
         For an answer it is the cell it is from, if the grader skipped a statement there.
         """
-        if question.status == "missing":
+        if question.status == "missing" and self.language:
+            cell = None
+        elif question.status == "missing":
             skipping = (c for c in self.cells if any(question.function in each.names for each in c.skipped))
-            cell = next(skipping, self.cells[0] if self.cells else None)
+            containing = (c for c in self.cells if c.cell == question.cell)
+            cell = next(chain(skipping, containing, self.cells[:1]), None)
         elif question.status == "answered" and not question.in_full:
             cell = next((c for c in self.cells if c.cell == question.cell and c.skipped), None)
         else:
             cell = None
         return cell.sentence if cell else None
+
+    @property
+    def missing_modules(self) -> list[str]:
+        """Modules that are not installed, and whose import may have cost points of a question."""
+        texts: list[str] = []
+        for question in self.all_questions:
+            if question.in_full:
+                continue
+            messages = [check.message or "" for check in question.checks]
+            texts += [*messages, self.about_cell_of(question) or ""]
+            if any("NameError" in message for message in messages):  # perhaps a name that was not imported
+                texts += [cell.text for cell in self.cells]
+        return sorted({name for text in texts for name in _MISSING_MODULE.findall(text)})
 
     def to_json(self) -> dict[str, Any]:
         """The JSON that is stored."""

@@ -29,11 +29,11 @@ from typing import Any, NamedTuple
 
 import IPython
 import torch
-from IPython.core.inputtransformer2 import TransformerManager
+from IPython.core.inputtransformer2 import TransformerManager, leading_empty_lines, leading_indent
 
 from .audit import expect, notice
-from .errors import printable, remember_source
-from .names import POSTPONED, NameHistory, Sources, answer_status, text_of
+from .errors import class_name, printable, remember_source
+from .names import POSTPONED, NameHistory, Sources, answer_above, answer_status, text_of
 from .opaque import opaque, sealed
 from .originals import (
     ITIMER_REAL,
@@ -60,6 +60,12 @@ def _as_python(source: str) -> str:
     if _MAGIC.search(source):
         return str(TransformerManager().transform_cell(source))  # type: ignore[no-untyped-call]
     return source if source.endswith("\n") else source + "\n"
+
+
+def _without_margin(source: str) -> str:
+    """A cell as IPython's transformer reads its tokens, without blank lines and indentation at its margin."""
+    lines = leading_empty_lines(source.splitlines(keepends=True))  # type: ignore[no-untyped-call]
+    return "".join(leading_indent(lines))  # type: ignore[no-untyped-call]
 
 
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -153,6 +159,18 @@ class Notebook:
             for name, starter_code in self._starter_code.items()
         }
 
+    def not_callable(self) -> dict[str, str]:
+        """After the survey: the answers whose names have another value, and the class of that."""
+        values = {name: seen[name] for name, seen in self._seen_by.items() if name in seen}
+        return {name: class_name(type(value)) for name, value in values.items() if not callable(value)}
+
+    def answer_above(self, answer: str) -> int | None:
+        """After the survey, for starter code: the cell above it with a definition that it replaced."""
+        last = self.history.given_in(answer)
+        if last is None:
+            return None
+        return answer_above(self._starter_code[answer], answer, last, self.sources)
+
     def show(self, answer: str) -> None:
         """After the survey: bind the names that this answer sees; the objects are unchanged."""
         names = self._seen_by[answer]
@@ -178,13 +196,21 @@ class Notebook:
     def execute(self, source: str, file: str) -> None:
         """Transform, compile and run a piece of notebook source."""
         known = _course.get(source) if self._flags == _FLAGS else None
-        text = _as_python(source) if known is None else known.python
-        self.sources[file] = text
-        remember_source(file, text)
-        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)  # inspect.getsource
+        try:
+            text = _as_python(source) if known is None else known.python
+        except SyntaxError as error:  # which names a file of the tokenizer's own
+            self._remember(file, _without_margin(source))
+            raise type(error)(error.msg, (file, error.lineno, error.offset, error.text)) from None
+        self._remember(file, text)
         code = _compiled(text, file, self._flags) if known is None else _in_file(known.code, file)
         does = text_of(code) if known is None else known.does
         self.history.run(code, does, lambda: self._run(code, text, file))
+
+    def _remember(self, file: str, text: str) -> None:
+        """Keep the text of a piece of code, for its errors and for ``inspect.getsource``."""
+        self.sources[file] = text
+        remember_source(file, text)
+        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
 
     def _run(self, code: types.CodeType, text: str, file: str) -> None:
         """Run the code of a text, and statements that may run below an error; raises that error."""

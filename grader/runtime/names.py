@@ -175,6 +175,35 @@ def answer_status(starter_code: str, name: str, names: Mapping[str, Any], source
     return "untouched" if is_starter_code else "answered"
 
 
+def answer_above(starter_code: str, name: str, last: int, sources: Sources) -> int | None:
+    """The last cell that defines a name otherwise than the starter code, not below a cell; None if none does.
+
+    Args:
+        last: the number of the cell whose definition, the starter code, counts.
+    """
+    found = None
+    asked, _ = parse_starter_code(starter_code)
+    for file, text in sources.items():
+        number = cell_of(file)
+        if number is None or number > last or name not in text:
+            continue
+        with suppress(Exception):  # no definition of a student's may break the survey
+            definitions = [s for s in _statements(text) if _defines(s, name)]
+            if any(not _is_same(each, asked) for each in definitions):
+                found = max(number, found or 0)
+    return found
+
+
+def _defines(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement is a definition of this name, or assigns a lambda to it."""
+    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Lambda):
+        return any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)
+    return (
+        isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and statement.name == name
+    )
+
+
 _Names = tuple[tuple[str, ...], tuple[str, ...]]
 
 

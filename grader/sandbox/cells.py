@@ -74,6 +74,8 @@ class NotebookRun:
     Attributes:
         names: the status of each function, once the cells have run.
         defined_in: the cell that each function is from.
+        answer_above: for each function that is starter code, the cell of an answer above it, or None.
+        not_callable: for each name whose value is not callable, the class of that.
         deadline, cells_end: when its time and the time of its cells end, on the monotonic clock.
     """
 
@@ -87,6 +89,8 @@ class NotebookRun:
         self.cells_end = begun + limits.notebook * _CELLS_SHARE
         self.names: dict[str, Status] = {}
         self.defined_in: dict[str, int | None] = {}
+        self.answer_above: dict[str, int | None] = {}
+        self.not_callable: dict[str, str] = {}
         self._patched: list[str] = []  # changes of torch by the notebook
         self._notices: list[Notice] = []
         self._size = 0  # bytes of the answers
@@ -165,7 +169,8 @@ class NotebookRun:
         """The evidence so far."""
         cells = [self._failed[number] for number in sorted(self._failed)]
         found = self.names, answers, cells, self._patched, self._notices, fault
-        return Evidence(*found, starved=self._starved, size=self._size, defined_in=self.defined_in)
+        about_names = self.defined_in, self.answer_above, self.not_callable
+        return Evidence(*found, self._starved, self._size, *about_names)
 
     def _loads(self, worker: WorkerProcess) -> bool:
         """Run the cells, and survey the defined names; False if another worker must do so."""
@@ -236,7 +241,9 @@ class NotebookRun:
         parse = partial(parse_survey, functions=set(self._plan.starter_code))
         survey = self.ask(worker, "survey", {}, self._limits.cell, parse)
         self.note_patched(survey.patched)
-        self.names, self.defined_in = self.names or survey.names, self.defined_in or survey.cells
+        if not self.names:
+            self.names, self.defined_in = survey.names, survey.cells
+            self.answer_above, self.not_callable = survey.above, survey.not_callable
         if self._killers and set(survey.names.values()) == {"missing"}:
             raise NothingToObserveError(Failure.NOTHING_DEFINED)
 

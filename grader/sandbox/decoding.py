@@ -286,17 +286,27 @@ Status = Literal["answered", "untouched", "missing"]  # of a function
 
 
 class Survey(Exact, frozen=True):
-    """The functions that a notebook defined, their cells, and the parts of torch that it patched."""
+    """The functions that a notebook defined, their cells, and the parts of torch that it patched.
+
+    Attributes:
+        above: for starter code, the cell of an answer above it, or None.
+        not_callable: for names that are missing because their value is not callable, the class of that.
+    """
 
     names: dict[str, Status]
     cells: dict[str, Count | None]
+    above: dict[str, Count | None]
+    not_callable: dict[str, Annotated[str, Meta(max_length=100)]]
     patched: Words
 
 
 def parse_survey(text: str, functions: set[str]) -> Survey:
     """A worker's survey of these functions."""
     survey = of_form(Survey, parse(text))
-    if not functions == survey.names.keys() == survey.cells.keys():
+    starter_code = {name for name, status in survey.names.items() if status == "untouched"}
+    if not functions == survey.names.keys() == survey.cells.keys() or starter_code != survey.above.keys():
+        raise MalformedError
+    if any(survey.names.get(name) != "missing" for name in survey.not_callable):
         raise MalformedError
     return survey
 

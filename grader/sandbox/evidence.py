@@ -63,7 +63,9 @@ REASONS = {
     Failure.CLOSED: (
         "your code ended the Python process (os._exit, a crash in native code, or a system limit)"
     ),
-    Failure.KILLED: "the system ended the process of your code, most likely because it took too much memory",
+    Failure.KILLED: (
+        "the process of your code was killed (signal 9): it took too much memory, or it killed itself"
+    ),
     Failure.FORGED: "the process of your notebook sent answers without a request, so none was used",
     Failure.MALFORMED: (
         "the process of your notebook sent something that is not an answer, so it was not used"
@@ -288,6 +290,10 @@ class Evidence:
             killed its worker. Then it is not the notebook's fault, and it is observed again.
         size: bytes of all answers.
         defined_in: for each function of the plan, the number of the cell that defined it, or None.
+        answer_above: for each function that is starter code, the number of a cell above with an answer that
+            it replaced, or None.
+        not_callable: for each function that is missing because the value of its name is not callable, the
+            class of that.
     """
 
     names: dict[str, Status] = field(default_factory=dict)
@@ -299,6 +305,8 @@ class Evidence:
     starved: bool = False
     size: int = 0
     defined_in: dict[str, int | None] = field(default_factory=dict)
+    answer_above: dict[str, int | None] = field(default_factory=dict)
+    not_callable: dict[str, str] = field(default_factory=dict)
 
     def outcome(self, name: str) -> RequestOutcome:
         """The record of the contract or picture with this name."""
@@ -352,7 +360,8 @@ class Evidence:
         if any(what not in TRACES for what, _ in stored.traces):
             raise MalformedError
         its = stored.cells, list(stored.patched), stored.traces, stored.fault, stored.starved, stored.size
-        return cls(stored.names, _with_sensitivity(answers), *its, stored.defined_in)
+        about_names = stored.defined_in, stored.answer_above, stored.not_callable
+        return cls(stored.names, _with_sensitivity(answers), *its, *about_names)
 
 
 _PERTURBED = " (perturbed "
@@ -384,4 +393,7 @@ class _Stored(Exact, frozen=True):
     starved: bool
     size: int
     answers: dict[str, None]
-    defined_in: dict[str, int | None] = msgspec.field(default_factory=dict)  # older evidence has none
+    # Older evidence has none of these.
+    defined_in: dict[str, int | None] = msgspec.field(default_factory=dict)
+    answer_above: dict[str, int | None] = msgspec.field(default_factory=dict)
+    not_callable: dict[str, str] = msgspec.field(default_factory=dict)

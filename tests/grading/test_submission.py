@@ -79,7 +79,7 @@ def test_layout(folder):
     leaves = found[1]
     assert leaves.path == folder.path / "ada" / "01_leaves.ipynb"
     assert leaves.assignment == "01_leaves"
-    assert leaves.read()[1][0].source == "make_weight = 1"
+    assert leaves.read()[1].cells[0].source == "make_weight = 1"
     assert leaves.error is None
     assert leaves.superseded == ()
 
@@ -365,9 +365,9 @@ def test_what_one_reading_tells(folder):
     folder.add("ada/01_leaves.ipynb", text("import pandas, ctypes\nimport ctypes"))
     (found,) = folder.find()
     assert (found.preload, found.traces) == ({"pandas"}, ())
-    again, cells = found.read()
+    again, notebook = found.read()
     assert [(flag.what, flag.cell) for flag in again.traces] == [("ctypes", 1)]
-    assert cells[0].source == "import pandas, ctypes\nimport ctypes"
+    assert notebook.cells[0].source == "import pandas, ctypes\nimport ctypes"
 
 
 def test_a_notebook_is_read_again_as_it_was_found_or_not_at_all(folder):

@@ -19,7 +19,7 @@ from grader.notebooks import reader as notebook
 from grader.notebooks import recognition
 from grader.notebooks.definitions import defines
 from grader.notebooks.files import MAX_FILE_BYTES, NotebookError
-from grader.notebooks.reader import Cell, Notebook, cells_of, read_notebook
+from grader.notebooks.reader import Cell, Notebook, OtherCell, cells_of, read_notebook
 
 
 def code(source, **extra):
@@ -66,6 +66,7 @@ def test_format_4(tmp_path):
         sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
         cells=(Cell(1, "import torch\n\nx = 1"), Cell(2, "y = 'é 🔥'")),
         assignment="01_leaves",
+        others=(OtherCell("markdown", 0, "# Leaves"), OtherCell("raw", 1, "def raw(): ...")),
     )
 
 
@@ -109,6 +110,28 @@ def test_schema_violations(read, extra):
     found = read({"cells": [code("x = 1")], **extra})
     assert found.cells == (Cell(1, "x = 1"),)
     assert found.assignment is None
+
+
+@pytest.mark.parametrize(
+    ("metadata", "language"),
+    [
+        ({"kernelspec": {"display_name": "R", "language": "R", "name": "ir"}}, "R"),
+        ({"kernelspec": {"name": "ir"}, "language_info": {"name": "R", "version": "4.3"}}, "R"),
+        ({"kernelspec": {"language": "julia"}, "language_info": {"name": "julia"}}, "julia"),
+        ({"kernelspec": {"language": "python"}, "language_info": {"name": "R"}}, ""),
+        ({"kernelspec": {"language": ""}, "language_info": {"name": "ipython3"}}, ""),
+        ({"kernelspec": {"name": "my-env", "display_name": "Any"}}, ""),
+        ({"kernelspec": {"language": "x" * 41}}, ""),
+        ({"kernelspec": {"language": ["R"]}, "language_info": None}, ""),
+        ({"kernelspec": "R"}, ""),
+        ({}, ""),
+    ],
+)
+@pytest.mark.parametrize("is_plain", [True, False])
+def test_the_language_of_the_kernel(read, metadata, language, is_plain):
+    """It is the one that the metadata name, in any JSON; Python and a strange or missing name are none."""
+    text = json.dumps({"cells": [code("x = 1")], "metadata": metadata, "extra": 0})
+    assert read(text if is_plain else text.replace("0}", "NaN}")).language == language
 
 
 @pytest.mark.parametrize(

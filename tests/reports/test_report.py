@@ -31,8 +31,17 @@ from grader.results.similar import SameWork, Sides
 from grader.results.statistics import Mistake, summarise
 from grader.results.store import result_from_json
 from grader.results.students import students_of
-from grader.sandbox.evidence import UNJUDGED, CellFailure, Evidence, FailedCell, Failure, not_observed
+from grader.sandbox.evidence import (
+    REASONS,
+    UNJUDGED,
+    CellFailure,
+    Evidence,
+    FailedCell,
+    Failure,
+    not_observed,
+)
 from grader.sandbox.values import Raised
+from grader.text import capital
 
 ABSENT = MissingSubmission("zoe", "01_tiny", {"q1": 10.34, "q2": 10.33, "q3": 10.33})
 
@@ -486,7 +495,7 @@ def test_who_needs_a_human_is_named_with_the_reason():
         ("It is empty.", "Flagged: gc (code cell 1)."),
         ("A check could not be judged in q1.",),
         ("Flagged: ctypes (code cells 4, 7); gc. Gc: Look.",),
-        ("q1: The system ended the process of your code, most likely because it took too much memory.",),
+        (f"q1: {capital(REASONS[Failure.KILLED])}.",),
         ("several/01_tiny.ipynb is the version that counts. Superseded: several/old.ipynb.",),
     ]
 

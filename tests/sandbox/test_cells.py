@@ -185,6 +185,9 @@ def test_an_error_tells_its_place(zygote, cell, function, line, number):
     assert (error.function, error.line, error.where) == (function, line, f"cell 2, line {number}")
 
 
+UNINDENT = "unindent does not match any outer indentation level"
+
+
 @pytest.mark.parametrize(
     ("cells", "told"),
     [
@@ -198,6 +201,10 @@ def test_an_error_tells_its_place(zygote, cell, function, line, number):
             "Code cell 1 stopped with SyntaxError: invalid syntax (<cell 1>, line 2), at `y = = 2`.",
         ),
         (["raise KeyError"], "Code cell 1 stopped with KeyError, at `raise KeyError`."),
+        (
+            ["def f(x):\n    for y in x:\n        y += 1", "\n        y += 2\n\n    x += y\n  return x"],
+            f"Code cell 2 stopped with IndentationError: {UNINDENT} (<cell 2>, line 3), at `x += y`.",
+        ),
     ],
 )
 def test_a_failed_cell_quotes_its_line(zygote, cells, told):
@@ -517,17 +524,20 @@ def test_a_stub_is_untouched(zygote, cells):
         [STUB, "g = f\ndef f(x, n=1):\n    return g(x, n)"],
         ["def decorated(g):\n    return lambda x, n=1: x\n@decorated\n" + STUB],
         ["f = lambda x, n=1: None"],
-        ["f = 3"],
-        ["f = None"],
         ["from math import sqrt as f"],
-        ["import torch as f"],
         [STUB.replace("def f", "def g") + "\nf = g"],
         [STUB, "f = type('f', (), {})"],
     ],
 )
 def test_whatever_is_no_stub_is_answered(zygote, cells):
-    """Everything else the name may be bound to is an answer, right or wrong."""
+    """Every other function or class, and every object that can be called, is an answer, right or wrong."""
     assert look(zygote, cells, stubs={"f": STUB}, f="1").status == {"f": "answered"}
+
+
+@pytest.mark.parametrize("cell", ["f = 3", "f = None", "import torch as f"])
+def test_what_cannot_be_called_is_no_answer(zygote, cell):
+    """A variable or a module with the name of the function hides the function: that is missing."""
+    assert look(zygote, [ANSWER, cell], stubs={"f": STUB}, f="1").status == {"f": "missing"}
 
 
 @pytest.mark.parametrize(
@@ -550,9 +560,9 @@ def test_the_stub_of_a_class(zygote, stub, written, after, status):
 @pytest.mark.parametrize(
     "value",
     [
-        "class Liar:\n    __class__ = __code__ = __func__ = property(lambda self: 1 / 0)\nf = Liar()",
-        "class Hanging:\n    def __getattr__(self, name):\n        while True: pass\nf = Hanging()",
-        "class Leaving:\n    __class__ = property(lambda self: exit())\nf = Leaving()",
+        "class Liar:\n    __call__ = __class__ = __code__ = property(lambda self: 1 / 0)\nf = Liar()",
+        "class Hanging:\n __call__ = id\n def __getattr__(self, name):\n  while True: pass\nf = Hanging()",
+        "class Leaving:\n    __class__ = property(lambda self: exit())\n    __call__ = id\nf = Leaving()",
         "class M(type):\n    __dict__ = property(lambda _: sum(iter(int, 1)))\nclass f(metaclass=M): pass",
     ],
 )

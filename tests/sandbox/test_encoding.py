@@ -502,6 +502,8 @@ def test_what_is_said_of_a_cell_is_checked(wrong):
 SURVEY = {
     "names": {"f": "answered", "g": "missing", "h": "untouched"},
     "cells": {"f": 3, "g": None, "h": 4},
+    "above": {"h": 2},
+    "not_callable": {"g": "int"},
     "patched": ["torch.relu"],
 }
 WRONG_SURVEYS = [
@@ -517,6 +519,9 @@ WRONG_SURVEYS = [
     {**SURVEY, "names": {**SURVEY["names"], "f": None}},
     {**SURVEY, "names": {**SURVEY["names"], "f": ["answered"]}},
     *[{**SURVEY, "cells": {**SURVEY["cells"], "f": cell}} for cell in (-1, "3", 1.5, [3])],
+    *[{**SURVEY, "above": {"h": cell}} for cell in (-1, "3", 1.5, [3])],
+    *[{**SURVEY, "above": above} for above in ({}, {"f": 1}, {"h": 1, "g": 1}, None)],
+    *[{**SURVEY, "not_callable": kinds} for kinds in ({"f": "int"}, {"i": "int"}, {"g": "x" * 101}, None)],
     {**SURVEY, "cells": {}},
     {**SURVEY, "cells": {**SURVEY["cells"], "i": 1}},
     None,
@@ -527,7 +532,7 @@ WRONG_SURVEYS = [
 def test_a_survey_tells_of_every_function():
     """A well-formed survey gives the status and the cell of each function, and what was patched."""
     survey = parse_survey(json.dumps(SURVEY), {"f", "g", "h"})
-    assert (survey.names, survey.cells, survey.patched) == (SURVEY["names"], SURVEY["cells"], ("torch.relu",))
+    assert {name: getattr(survey, name) for name in SURVEY} == {**SURVEY, "patched": ("torch.relu",)}
 
 
 @pytest.mark.parametrize("wrong", WRONG_SURVEYS)

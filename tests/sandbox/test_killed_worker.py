@@ -19,7 +19,7 @@ from grader.sandbox.zygote import Zygote
 
 CELLS = ["def first():\n    return 1", "def second():\n    return 2"]
 ASKED = {"first": "student.first()", "second": "student.second()"}
-ENDED = "the system ended the process of your code, most likely because it took too much memory"
+ENDED = "the process of your code was killed (signal 9): it took too much memory, or it killed itself"
 
 
 class System:

@@ -95,7 +95,7 @@ FATAL = {
     "time.sleep(60)": "still running after",
     "os._exit(0)": "ended the Python process",
     "ctypes.string_at(0)": "ended the Python process",
-    "os.kill(os.getpid(), signal.SIGKILL)": "the system ended",
+    "os.kill(os.getpid(), signal.SIGKILL)": "was killed (signal 9)",
     "torch.Tensor.backward = lambda *_, **__: None": "replaced torch.Tensor.backward",
     "torch.equal = lambda *_: False": "replaced torch.equal",
     "nn.Linear.__call__ = lambda self, x: self.forward(2 * x)": "linear.Linear.__call__ while it ran",
@@ -107,7 +107,7 @@ FATAL = {
 @pytest.mark.parametrize("body", FATAL)
 def test_a_fault_costs_its_own_question(zygote, clean, isolations, body):
     """A request that hangs, dies or finds torch replaced has no facts and says why; others have theirs."""
-    seen = spoiled(zygote, body, seconds=0.5 if "still ran" in FATAL[body] else 5.0)
+    seen = spoiled(zygote, body, seconds=0.5 if "still running" in FATAL[body] else 5.0)
     assert isinstance(seen["first"], NotObserved)
     assert FATAL[body] in seen["first"].reason
     assert [seen[name] for name in ("second", "third")] == [clean[name] for name in ("second", "third")]
@@ -263,7 +263,7 @@ KILLERS = {
     "import signal\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\nwhile True: pass": "still running after",
     "import os\nos._exit(0)": "ended the Python process",
     "import os\nos.abort()": "ended the Python process",
-    "import os\nos.kill(os.getpid(), 9)": "the system ended",
+    "import os\nos.kill(os.getpid(), 9)": "was killed (signal 9)",
     "import ctypes\nctypes.string_at(0)": "ended the Python process",
     "import os\nos.write(11, b'x' * 1000)": "sent something that is not an answer",
     "import os\nos.write(11, b'\\0\\0\\0\\2{}')": "sent answers without a request",

@@ -164,9 +164,13 @@ class Service:
     def _survey(self) -> Any:
         torch_state.restore_modes()
         patched = torch_state.restore_attributes()
-        names = self._notebook.survey()
+        statuses, not_callable = self._notebook.survey(), self._notebook.not_callable()
+        names = {**statuses, **dict.fromkeys(not_callable, "missing")}
         cells = {name: self._notebook.history.given_in(name) for name in names}
-        return {"names": names, "cells": cells, "patched": patched}
+        starter_code = [name for name, status in names.items() if status == "untouched"]
+        above = {name: self._notebook.answer_above(name) for name in starter_code}
+        places = {"cells": cells, "above": above}
+        return {"names": names, **places, "not_callable": not_callable, "patched": patched}
 
     def _observe(self, answer: str, name: str, code: str, seed: int | None, perturbed: int) -> Any:
         """Run a contract or a picture in the modes and with the random numbers that every submission gets."""
