@@ -297,7 +297,7 @@ FOUND = [
     (
         [[1], [tensor(2.0)]],
         [[1], [tensor(1.0)]],
-        "They differ (part [1][0] is 2 times what it should be).",
+        "They differ (part [1][0]: it is 2 times what it should be).",
     ),
     ([tensor(5.0), tensor(5.0)], [tensor(3.0), tensor(5.0)], "They differ (part [0])."),
     ([1], {"a": 1}, "They differ (it is a list, not a dict)."),

@@ -220,7 +220,7 @@ BROKEN = {
         reference="def f(x):\n    return x * x",
     ),
     "a bool": values(
-        "(part [1] is ",
+        "(part [1]: it is ",
         "def f(x):\n    return [True, not x.is_leaf]",
         reference="def f(x):\n    return [True, x.is_leaf]",
         gradients="none",

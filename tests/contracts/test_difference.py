@@ -151,7 +151,7 @@ def test_of_several_entries_one_may_be_taken_for_another():
     seen, expected = {"first": LAST, "second": LAST}, {"first": EXPECTED, "second": LAST}
     with pytest.raises(AssertionError, match=r"^Wrong \(first is what second should be\)\.$"):
         assert_close(seen, expected, "Wrong.")
-    with pytest.raises(AssertionError, match=r"^Wrong \(part \[0\] is what entry 1 should be\)\.$"):
+    with pytest.raises(AssertionError, match=r"^Wrong \(part \[0\]: it is what entry 1 should be\)\.$"):
         assert_close([LAST, LAST], [EXPECTED, LAST], "Wrong.")
     small = tensor([1.0, 2.0], 1, 2)
     with pytest.raises(
