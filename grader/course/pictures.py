@@ -34,7 +34,7 @@ from grader.sandbox.zygote import Zygote
 _MAX_TEXT = 50_000  # characters of an answer; the largest honest graph has three quarters of that
 _FOLDED = "The graph as a picture, for after your guess"
 _NAMED = "tensors_of_this_picture"
-_DRAWN = f"def drawn(student):\n    return graph(**student.{_NAMED})\n"
+_DRAWN = f"def drawn(student):\n    return graph(**student.{_NAMED}())\n"
 
 
 def pictures_of(rubric: Rubric, evidence: Evidence, reference: Evidence) -> dict[str, list[Picture]]:
@@ -159,7 +159,8 @@ def _lesson_picture(
 ) -> LessonPicture:
     *statements, last = ast.parse(cell.source).body
     call = ast.unparse(last)
-    drawn_cell = [*map(ast.unparse, statements), f"{_NAMED} = dict{call.removeprefix('xray')}"]
+    function = f"{_NAMED} = (lambda tensors: lambda: tensors)(dict{call.removeprefix('xray')})"
+    drawn_cell = [*map(ast.unparse, statements), function]
     request = Request("drawn", _DRAWN, 0, REFERENCE_LIMITS.question, picture=True)
     plan = ObservationPlan({_NAMED: "pass"}, {_NAMED: (request,)})
     evidence = observe(zygote, cells_of([*before, "\n".join(drawn_cell)]), plan, REFERENCE_LIMITS)

@@ -287,7 +287,8 @@ def test_each_minibatch_makes_its_own_step(train_stateful):
     assert_same_values(
         train_stateful,
         "The losses or the last state are wrong.\n\nPrint the state that enters each minibatch. Which "
-        "steps of `opt` come before it, and through how many time steps does the gradient of each loss flow?",
+        "steps of `opt` come before it, and through how many time steps does the gradient of each loss flow? "
+        "Is it still the same when `opt.step()` runs?",
         only=["the *", *WHERE_IT_LEADS],
         changes=WHERE_IT_LEADS,
         exact_types=True,

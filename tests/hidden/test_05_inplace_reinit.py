@@ -266,8 +266,8 @@ def test_only_the_layer_is_reset(reset_layer):
         reset_layer,
         "Your function returned a value; it must return nothing.",
         changes={"model.*bias:value": "The bias of the layer is not 0 everywhere."},
-        then="Some entries of the layer's weight still have their old value, or are not near 0.\n\nDoes "
-        "your function write to this weight? Do your operations give a fresh number for a single "
+        then="Some entries of the layer's weight still have their old value, are nan, or are far from 0.\n\n"
+        "Does your function write to this weight? Do your operations give a fresh number for a single "
         "entry, for `nan` and for `inf`?",
     )
     assert_same_gradients(reset_layer)

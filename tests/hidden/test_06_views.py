@@ -149,7 +149,8 @@ collect = contract(
 def test_buffer_is_connected(collect):
     """The result is connected to the graph.
 
-    A tensor that you fill by `.data`, `.item()` or `torch.tensor()` has no graph.
+    Autograd does not record a write to `.data` or under `no_grad()`, and `.item()` and `torch.tensor()` return
+    something without a graph.
     """
     seen, expected = collect.seen.tensor(), collect.expected.tensor()
     assert seen.requires_grad or not expected.requires_grad, "The result does not require grad."

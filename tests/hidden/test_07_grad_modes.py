@@ -352,7 +352,7 @@ def of_each_parameter(setup, result):
         p.grad = torch.full_like(p, 1)
     opt.step()
     return {
-        "held": {name: len(groups) for name, groups in held.items()},
+        "held": {f"groups that hold {name}": len(groups) for name, groups in held.items()},
         "rates": {name: [group.get("lr") for group in groups] for name, groups in held.items()},
         "options": {
             name: [{**group, "params": 0, "lr": 0} == first for group in groups]
