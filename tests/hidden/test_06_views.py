@@ -149,8 +149,8 @@ collect = contract(
 def test_buffer_is_connected(collect):
     """The result is connected to the graph.
 
-    Autograd does not record a write to `.data` or under `no_grad()`, and `.item()` and `torch.tensor()` return
-    something without a graph.
+    Autograd does not record a write to `.data` or under `no_grad()`. What `.item()` and `torch.tensor()`
+    return has no graph.
     """
     seen, expected = collect.seen.tensor(), collect.expected.tensor()
     assert seen.requires_grad or not expected.requires_grad, "The result does not require grad."
