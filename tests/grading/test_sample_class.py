@@ -53,9 +53,20 @@ RESULT = {
     *("schema", "student", "assignment", "notebook", "superseded", "status", "error"),
     *("score", "max_score", "flags", "questions", "end_task", "cells", "more_cells", "provenance"),
     *("handed_in", "late", "adjustments", "missing", "extended"),
-    *("ignored", "with_answers", "copy", "seen"),
+    *("ignored", "with_answers", "copy", "seen", "language"),
 }
-QUESTION = {"id", "title", "function", "status", "score", "max_score", "checks", "afterword", "adjusted"}
+QUESTION = {
+    "id",
+    "title",
+    "function",
+    "status",
+    "score",
+    "max_score",
+    "checks",
+    "afterword",
+    "adjusted",
+    "elsewhere",
+}
 OF_A_FINDING = {"failure", "kind", "group", "stopped", "place", "is_example", "snippet"}
 CHECK = {"id", "title", "outcome", "points", "max_points", "case", "message", "hint"}
 PROVENANCE = {"notebook_sha256", "checks_sha256", "grader", "torch", "protection", "graded_at"}
