@@ -1,11 +1,11 @@
-"""Commits, by somebody, at a time that the test says."""
+"""Git commits at times that tests choose."""
 
 import os
 import subprocess
 
 
 def git(repository, *arguments, when=1_500_000_000, check=True):
-    """Run git in a repository as somebody at a time, in seconds since 1970."""
+    """Run git in a repository as an author at a time, in seconds since 1970."""
     stamp = f"@{int(when)} +0000"
     variables = {**os.environ, "GIT_AUTHOR_DATE": stamp, "GIT_COMMITTER_DATE": stamp}
     who = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]

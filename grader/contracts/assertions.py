@@ -193,7 +193,7 @@ def assert_no_side_effects(case: Case, hint: str = "", *, may_share_storage: boo
 
 @contextmanager
 def _modes_first(case: Case) -> Iterator[None]:
-    """Where values are wrong, and a network was called in other modes than the caller's, fail with that."""
+    """Fail with the changed mode where values are wrong and a network was called in another mode."""
     try:
         yield
     except FailedCheckError:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from grader.course.assignment import MAY_COME_IN, THE_CALL, Assignment, Question, SourceCell
 from grader.course.contract import Contract
 from grader.course.kinds import Kinds
-from grader.course.levels import CALL, LAYERS_WITH_MODES, MODE_OF_LAYERS, factor_of
+from grader.course.levels import CALL, LAYERS_WITH_MODES, MODE_OF_LAYERS, Level, factor_of
 
 _FIRST_HINT = re.compile(r"(?m)^<details>\s*<summary>")
 _BARE_SHAPE = re.compile(r"(?<![`\w])\([^()`]*,[^()`]*\)")
@@ -102,7 +102,8 @@ def _of_argument(contract: Contract, name: str) -> Iterator[str]:
         yield from filter(None, [dtypes_of(contract, kinds)])
     for factor, levels in kinds.factors.items():
         usual, *others = levels
-        is_shown = factor_of(kinds.maker, factor).shows_first or usual == "filled"
+        known = factor_of(kinds.maker, factor)
+        is_shown = known.shows_first or known.levels.get(usual, Level()).shows_when_typical
         shown = [usual, *others] if is_shown else others
         yield from filter(None, (kinds.phrase(factor, level) for level in shown))
     if kinds.maker == "module" and len(kinds.factors.get("train", ())) > 1:

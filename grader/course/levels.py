@@ -21,6 +21,7 @@ class Level:
         phrase: the words that follow the argument's name; empty if messages don't mention the level.
         source: the expression that builds it; empty if ``grader/runtime/kinds.py`` builds it.
         on_request: whether contracts have it only if their author names it.
+        shows_when_typical: whether a list of inputs names it also as the typical level.
         line: its line in a snippet, with ``{x}`` for the argument; empty if it is the factor's line with the
             source.
     """
@@ -29,6 +30,7 @@ class Level:
     source: str = ""
     on_request: bool = False
     line: str = ""
+    shows_when_typical: bool = False
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ TENSOR = {
     "grad": Factor(
         {
             "none": Level("has no .grad"),
-            "filled": Level("has .grad filled beforehand", "torch.randn_like(leaf)"),
+            "filled": Level("has .grad filled beforehand", "torch.randn_like(leaf)", shows_when_typical=True),
             "zeros": _asked("has a .grad of zeros", "torch.zeros_like(leaf)"),
             "heavy": _asked("has a .grad of large numbers", "1e8 * torch.randn_like(leaf)"),
         },
@@ -232,7 +234,7 @@ MODULE = {
     "grads": Factor(
         {
             "none": Level("has no .grad", "[]"),
-            "filled": Level("has .grad filled beforehand", "parameters"),
+            "filled": Level("has .grad filled beforehand", "parameters", shows_when_typical=True),
             "some": Level("has .grad filled in some parameters", "parameters[:-1]"),
             "zeros": _asked(
                 "has a .grad of zeros",

@@ -6,14 +6,13 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import NamedTuple
 
+from grader.contracts.diagnosis import with_article
 from grader.notebooks.definitions import functions_and_classes
 from grader.notebooks.misplaced import misplaced_definition, other_file_run, similar_definition
 from grader.notebooks.reader import Notebook
 from grader.results.model import QuestionResult, Result
 from grader.sandbox.evidence import UNANSWERED, Evidence
 from grader.text import printable, quoted, utf8_text
-
-_VOWELS = frozenset("aeiouAEIOU")
 
 
 def with_definitions_elsewhere(
@@ -89,8 +88,7 @@ class _Finder:
 
 def _about_value(name: str, kind: str, cell: int | None) -> str:
     """The name of a function has another value when all cells have run."""
-    article = "an" if kind[:1] in _VOWELS else "a"
-    value = "None" if kind == "NoneType" else f"{article} {utf8_text(printable(kind))}"
+    value = "None" if kind == "NoneType" else with_article(utf8_text(printable(kind)))
     assigned = f": code cell {cell} assigned it" if cell is not None else ""
     return f"{quoted(name)} is {value} at the end of the notebook{assigned}. Rename that variable."
 

@@ -3,7 +3,7 @@
 A commit has the time that the student's computer gives it, and a push leaves no time in a clone. So the time
 of a version is what its commit claims, if no earlier reading of the repository contradicts that; else it is
 the time at which the version was seen first. No version was submitted later than now. Once seen, a version
-keeps its time: a rename, a push that goes back to it, and another name of the student change nothing.
+keeps its time: a rename, a push that returns to it, and another name of the student change nothing.
 
 The oldest commit of a shallow clone only gives the latest possible time, until a complete clone gives the
 right one.

@@ -34,9 +34,17 @@ from .watching import graph_at
 
 __builtins__ = builtins_copy()
 
-#: The seed of this request, if it has one, and how often students' functions were called in it.
-_seed: list[int | None] = [None]
-_calls = [0]
+
+class _Request:
+    """The state of the request that runs now.
+
+    Attributes:
+        seed: from which those of its cases and calls are derived; None if calls seed nothing.
+        calls: how often students' functions were called in it.
+    """
+
+    seed: int | None = None
+    calls = 0
 
 
 def reseed(number: int) -> None:
@@ -47,25 +55,25 @@ def reseed(number: int) -> None:
 
 
 def begin_request(seed: int | None) -> None:
-    """Forget the marks of earlier requests, and seed everything for the next; 0 stands for no seed."""
+    """Forget the marks of earlier requests, and seed everything for the next; None seeds as 0 does."""
     _marks.clear()
     gradients.begin_request(seed or 0)
-    _calls[:] = [0]
-    _seed[:] = [None if seed is None else gradients.derived(seed, b"calls")]
+    _Request.calls = 0
+    _Request.seed = None if seed is None else gradients.derived(seed, b"calls")
     reseed(gradients.derived(seed or 0, b"inputs"))  # which student code can read with torch.initial_seed()
 
 
 def seed_of_case(number: int) -> int:
     """A seed for a case of a contract; students' code learns it of the present case only."""
-    return gradients.derived(_seed[0] or 0, b"case %d" % number)
+    return gradients.derived(_Request.seed or 0, b"case %d" % number)
 
 
 def end_call() -> None:
     """Seed everything again: what a student's function drew or seeded changes no later input."""
     kinds.note_end_of_call()
-    _calls[0] += 1
-    if _seed[0] is not None:
-        reseed(gradients.derived(_seed[0], b"%d" % _calls[0]))
+    _Request.calls += 1
+    if _Request.seed is not None:
+        reseed(gradients.derived(_Request.seed, b"%d" % _Request.calls))
     kinds.note_reseed()
 
 

@@ -105,7 +105,7 @@ def closing(report: NotebookReport, *, is_unchanged: bool = False) -> Iterator[s
     whole = len(report.questions) == len(report.notebook.questions)
     passed = [answer.question for answer in report.questions if answer.is_done]
     if len(report.questions) > 1:
-        yield counted(report.questions, is_unchanged=is_unchanged)
+        yield how_many_pass(report.questions, is_unchanged=is_unchanged)
     if passed:
         yield coverage(passed[0]) if len(report.questions) == 1 else coverage_of_several(passed)
     following = report.next_question
@@ -128,7 +128,7 @@ def focus_closing(
     report: NotebookReport, focus: QuestionReport, *, is_unchanged: bool = False
 ) -> Iterator[str]:
     """The same, if keys choose a question."""
-    yield counted(report.questions, is_unchanged=is_unchanged)
+    yield how_many_pass(report.questions, is_unchanged=is_unchanged)
     following = report.question_after(focus.question.id)
     if not focus.is_done:
         return
@@ -153,7 +153,7 @@ def _about_failed_cell(report: NotebookReport) -> str:
     return f"But {guilty} fails: fix or delete it, because Jupyter stops there."
 
 
-def counted(questions: Sequence[QuestionReport], *, is_unchanged: bool = False) -> str:
+def how_many_pass(questions: Sequence[QuestionReport], *, is_unchanged: bool = False) -> str:
     """How many public checks pass; a bonus task does not count and has a sentence of its own."""
     bonus_tasks = [answer for answer in questions if answer.question.id == BONUS_TASK]
     beside = "".join(f" The bonus task {_WORDS[answer.status].bonus_task}." for answer in bonus_tasks)

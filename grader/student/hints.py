@@ -11,6 +11,7 @@ from pathlib import Path
 
 from grader.errors import GraderError
 from grader.student.notebook import Question, UnreadableError, open_notebook, released_notebook
+from grader.text import counted
 
 _ABOUT_AN_ERROR = re.compile(r"(Read the|The) (error|`\w+Warning`)")
 
@@ -46,8 +47,7 @@ def find_hint(path: Path, question: str, number: int) -> tuple[Question, Hint, i
     if not hints:
         raise GraderError(no_hint(asked))
     if number > len(hints):
-        count = f"{len(hints)} hint{'s' * (len(hints) > 1)}"
-        raise GraderError(f"{asked.name} has {count}, so there is no hint {number}.")
+        raise GraderError(f"{asked.name} has {counted(len(hints), 'hint')}, so there is no hint {number}.")
     return asked, hints[number - 1], len(hints)
 
 

@@ -13,7 +13,7 @@ from grader.course.assignment import BONUS_TASK, name_of
 from grader.graphs.model import Graph
 from grader.student.check import Failure, QuestionReport
 from grader.student.coverage import coverage
-from grader.student.display import counted, explanation
+from grader.student.display import explanation, how_many_pass
 from grader.student.hints import Hint
 from grader.student.kernel import Printed
 from grader.student.xray import XRay
@@ -199,7 +199,7 @@ class Verdicts:
             replace(verdict.found, status="fails") if verdict.status == "stale" else verdict.found
             for verdict in self.verdicts
         )
-        return counted([*found])
+        return how_many_pass([*found])
 
     def __repr__(self) -> str:
         return "\n".join([self.summary, *map(repr, self.verdicts)])

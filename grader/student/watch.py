@@ -23,8 +23,8 @@ from grader.notebooks.files import NotebookError, is_notebook
 from grader.notebooks.reader import read_notebook
 from grader.student.check import NotebookReport, QuestionReport, check
 from grader.student.display import (
-    counted,
     focus_closing,
+    how_many_pass,
     mark,
     print_focus,
     print_hint,
@@ -248,7 +248,7 @@ class Watcher:
     def _print_unchanged(self, report: NotebookReport) -> None:
         """Answer a save that did not change the code."""
         put(self._to)
-        put(self._to, counted(report.questions, is_unchanged=True))
+        put(self._to, how_many_pass(report.questions, is_unchanged=True))
         self._print_waiting()
 
     def _print_waiting(self) -> None:

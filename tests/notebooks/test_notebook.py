@@ -237,24 +237,31 @@ def test_no_notebook(read, content, reason):
     assert isinstance(caught.value, GraderError)
 
 
-def test_a_broken_file_says_where_and_what_to_do(read):
-    """The whole sentence, once."""
+@pytest.mark.parametrize(
+    ("content", "sentences"),
+    [
+        (
+            '{\n"cells": [\n',
+            (
+                "its text is not JSON (line 3). It may be incomplete: check that it opens in Jupyter, save it "
+                "and submit it again."
+            ),
+        ),
+        (
+            '{"cells": [\n<<<<<<< HEAD\n',
+            (
+                "Git left the markers of a merge conflict in it (line 2). Resolve the conflict, check that the "
+                "notebook opens in Jupyter, save it and submit it again."
+            ),
+        ),
+    ],
+    ids=["incomplete", "a merge conflict"],
+)
+def test_a_broken_file_says_where_and_what_to_do(read, content, sentences):
+    """The whole message; a notebook with Git's markers is complete, and nothing says that it is not."""
     with pytest.raises(NotebookError) as caught:
-        read('{\n"cells": [\n')
-    assert str(caught.value) == (
-        "x.ipynb is not a notebook: its text is not JSON (line 3). "
-        "It may be incomplete: check that it opens in Jupyter, save it and submit it again."
-    )
-
-
-def test_a_merge_conflict_says_how_to_repair_the_file(read):
-    """A notebook with Git's markers is complete, so nothing says that it may be incomplete."""
-    with pytest.raises(NotebookError) as caught:
-        read('{"cells": [\n<<<<<<< HEAD\n')
-    assert str(caught.value) == (
-        "x.ipynb is not a notebook: Git left the markers of a merge conflict in it (line 2). "
-        "Resolve the conflict, check that the notebook opens in Jupyter, save it and submit it again."
-    )
+        read(content)
+    assert str(caught.value) == f"x.ipynb is not a notebook: {sentences}"
 
 
 def test_strange_files(tmp_path):

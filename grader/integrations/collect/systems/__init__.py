@@ -154,7 +154,7 @@ def _system_of(source: Source, folder: Parts, names: Collection[str], context: C
 
 
 def _refuse(downloads: Mapping[Parts, System], source: Source, context: Context) -> None:
-    """Refuse folders that are downloads; of several folders somebody may have said that they are students'.
+    """Refuse folders that are downloads, unless the instructor said that several are students' folders.
 
     Raises:
         GraderError: nobody did.
