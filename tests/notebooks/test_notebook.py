@@ -243,15 +243,15 @@ def test_no_notebook(read, content, reason):
         (
             '{\n"cells": [\n',
             (
-                "its text is not JSON (line 3). It may be incomplete: check that it opens in Jupyter, save it "
-                "and submit it again."
+                "its text is not JSON (line 3). It may be incomplete: check that it opens in Jupyter, save "
+                "it and submit it again."
             ),
         ),
         (
             '{"cells": [\n<<<<<<< HEAD\n',
             (
-                "Git left the markers of a merge conflict in it (line 2). Resolve the conflict, check that the "
-                "notebook opens in Jupyter, save it and submit it again."
+                "Git left the markers of a merge conflict in it (line 2). Resolve the conflict, check that "
+                "the notebook opens in Jupyter, save it and submit it again."
             ),
         ),
     ],
