@@ -76,8 +76,6 @@ def warned(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any
 
     Returns:
         The value, and at most 20 texts of at most 300 characters.
-
-    Does not see: warnings that torch's C++ code gives once per process, if they were given before.
     """
 
 def mark(tensor: Tensor) -> Tensor:

@@ -254,16 +254,17 @@ def _about_pictures(judged: JudgedQuestion) -> Iterator[str]:
 
 def _about_public_check(judged: JudgedQuestion, *, starter_code_is_answer: bool) -> Iterator[str]:
     """A sentence for each correct answer that the public check fails, and for starter code that it passes."""
-    question, failures = judged.trial.question, judged.public_failures
+    question = judged.trial.question
     if question.public_check is None:
         yield f"{question.id} has no public check, so students would get no message: add one"
         return
-    if not starter_code_is_answer and not failures[STARTER_CODE]:
+    if not starter_code_is_answer and not judged.judged[STARTER_CODE].public_failures:
         yield f"{question.place or question.id}: the starter code passes its public check"
-    for call, failure in failures[REFERENCE].items():
+    for call, failure in judged.judged[REFERENCE].public_failures.items():
         yield f"{question.id}: the reference fails the public check {call}: {failure}"
     for answer in judged.trial.answers:
-        for call, failure in failures[answer.name].items() if not answer.is_wrong else ():
+        failures = {} if answer.is_wrong else judged.judged[answer.name].public_failures
+        for call, failure in failures.items():
             yield f"{answer} is right, but fails the public check {call}: {failure}"
 
 

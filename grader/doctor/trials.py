@@ -1,7 +1,7 @@
 """Tries known answers, references, starter code and released notebooks with the checks of their questions.
 
-Hidden checks judge observations; public checks run as students run them. The results are cached by the texts
-that they depend on.
+A worker runs an answer and below it the public check, and then observes it for the hidden checks. The results
+are cached by the texts that they depend on.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
@@ -81,24 +80,22 @@ _RANDOM = {
     *("normal_", "uniform_", "bernoulli_", "random_", "exponential_", "geometric_", "cauchy_", "log_normal_"),
 }
 
-#: The first line of each failure that a student sees, by the call of the public check.
-PublicFailures = dict[str, str]
-Found = TypeVar("Found", "JudgedAnswer", PublicFailures)
-
 
 @dataclass(frozen=True)
 class JudgedAnswer:
-    """The verdicts of a question's hidden checks on an answer.
+    """The verdicts of a question's checks on an answer.
 
     Attributes:
-        verdicts: by the check's id, with the first seed.
-        other_seeds: the same for each seed with which other checks fail.
+        verdicts: of its hidden checks, by their ids, with the first seed.
+        public_failures: the first line of each failure that a student sees, by the call of the public check.
+        other_seeds: the verdicts for each seed with which other checks fail.
         pictures: a hash of what each picture shows with the first seed; empty if it shows nothing.
         complaints: sentences about the reference's contracts and pictures.
         kinds: for each contract, the variations without which its failure would not be detected or named.
     """
 
     verdicts: dict[str, Verdict]
+    public_failures: dict[str, str] = field(default_factory=dict)
     other_seeds: dict[int, dict[str, Verdict]] = field(default_factory=dict)
     pictures: dict[str, str] = field(default_factory=dict)
     complaints: tuple[str, ...] = ()
@@ -124,13 +121,11 @@ class JudgedQuestion:
     """A tried question.
 
     Attributes:
-        judged: the outcome of hidden checks by the answer's name; also of the reference and the starter code.
-        public_failures: the failures of the public check, by the answer's name.
+        judged: the outcome by the answer's name; also of the reference and the starter code.
     """
 
     trial: QuestionTrial
     judged: dict[str, JudgedAnswer]
-    public_failures: dict[str, PublicFailures]
 
     @property
     def checks(self) -> Sequence[Check]:
@@ -165,7 +160,7 @@ class JudgedQuestion:
 
     def passes_public(self, answer: Answer) -> bool:
         """Whether there is a public check, and an answer passes it."""
-        return not self.public_failures.get(answer.name, {"": "there is none"})
+        return self.trial.question.public_check is not None and not self.judged[answer.name].public_failures
 
 
 class _Reference:
@@ -220,26 +215,32 @@ class QuestionTrial:
         """Begin to try what has changed since its last trial; the returned function waits for the end."""
         rubric = self.rubric
         names = [*(check.id for check in rubric.checks), *rubric.contracts, *rubric.pictures]
-        decisive = fingerprint(  # all that a hidden verdict depends on, besides the answer
+        shared = fingerprint(  # all that the verdicts depend on, besides the answer
             *(self.stem, self.question.id, self.question.function, list(self.seeds)),
             needed_text(rubric.path, names),
             self._notebooks[REFERENCE],
+            self._public_check,
             asdict(self.course.settings.limits),
         )
-        hidden = {
+        keys = {
             name: fingerprint(
-                decisive, name == STARTER_CODE, name if name in {REFERENCE, PERTURBED_REFERENCE} else cells
+                shared, name == STARTER_CODE, name if name in {REFERENCE, PERTURBED_REFERENCE} else cells
             )
             for name, cells in self._notebooks.items()
         }
-        public = {
-            name: fingerprint("public", self._public_check, cells)
-            for name, cells in self._notebooks.items()
-            if self.question.public_check and name not in {RANDOM_REFERENCE, PERTURBED_REFERENCE}
-        }
-        judged = _remembered(self.memory, JudgedAnswer, hidden, self._look_hidden)
-        failures = _remembered(self.memory, PublicFailures, public, self._look_public)
-        return lambda: JudgedQuestion(self, judged(), failures())
+        stored = {name: self.memory.recall(key) for name, key in keys.items()}
+        missing = [name for name, value in stored.items() if value is None]
+        observing = self._observe_all(missing) if missing else dict
+
+        def finish() -> JudgedQuestion:
+            judged = {n: msgspec.convert(v, JudgedAnswer, str_keys=True) for n, v in stored.items() if v}
+            for name, (answer, is_certain) in observing().items():
+                judged[name] = answer
+                if is_certain:
+                    self.memory.remember(keys[name], msgspec.to_builtins(answer, str_keys=True))
+            return JudgedQuestion(self, judged)
+
+        return finish
 
     @cached_property
     def _notebooks(self) -> dict[str, Sequence[str]]:
@@ -254,9 +255,14 @@ class QuestionTrial:
             **{answer.name: [cell.source for cell in answer.cells] for answer in self.answers},
         }
 
-    # --- hidden checks
+    @cached_property
+    def _public_check(self) -> list[str]:
+        """The public check's cell, and a cell for each of its tests; none if there is no public check."""
+        source = self.question.public_check
+        calls = [f"{name}({self.question.function})" for name in _TESTS.findall(source or "")]
+        return [source, *calls] if source else []
 
-    def _look_hidden(self, names: Collection[str]) -> Callable[[], dict[str, tuple[JudgedAnswer, bool]]]:
+    def _observe_all(self, names: Collection[str]) -> Callable[[], dict[str, tuple[JudgedAnswer, bool]]]:
         """Begin to observe notebooks, and before them the expected outcomes."""
         rubric, only = self.rubric, self.question.id
         plans = [rubric.plan(seed, only=only) for seed in self.seeds]
@@ -286,7 +292,8 @@ class QuestionTrial:
     def _observe(self, name: str, plans: Sequence[ObservationPlan]) -> list[Future[Evidence]]:
         takes_long = name in {REFERENCE, PERTURBED_REFERENCE}
         limits = REFERENCE_LIMITS if takes_long else self.course.settings.limits
-        cells = cells_of(self._notebooks[name])
+        below = [] if name in {RANDOM_REFERENCE, PERTURBED_REFERENCE} else self._public_check
+        cells = cells_of([*self._notebooks[name], *below])
         return [self.observers.submit(cells, plan, limits) for plan in plans]
 
     def perturbed_references(self, seed: int) -> list[Evidence]:
@@ -317,7 +324,8 @@ class QuestionTrial:
             complaints = self._about_contracts(first, expected, observed[0]) if name == REFERENCE else ()
             pictures = _pictures(rubric, observed[0])
             kinds = _decisive_variations(rubric, observed[0], references[0].last_used)
-            answer = JudgedAnswer(first.verdicts, differing, pictures, tuple(complaints), kinds)
+            public = self._public_failures(name, observed[0])
+            answer = JudgedAnswer(first.verdicts, public, differing, pictures, tuple(complaints), kinds)
             had_enough = not any(of_seed.starved for of_seed in observed)
             judged[name] = answer, had_enough and answer.is_certain
         return judged
@@ -346,69 +354,17 @@ class QuestionTrial:
             if caught is not None:
                 yield caught
 
-    # --- the public check
-
-    @property
-    def _public_check(self) -> list[str]:
-        """The check's cell, and a cell for each of its tests."""
-        source = self.question.public_check or ""
-        return [source, *(f"{name}({self.question.function})" for name in _TESTS.findall(source))]
-
-    def _look_public(self, names: Collection[str]) -> Callable[[], dict[str, tuple[PublicFailures, bool]]]:
-        plan, limits = ObservationPlan({}, {}), self.course.settings.limits
-        observing = {
-            answer: self.observers.submit(
-                cells_of([*self._notebooks[answer], *self._public_check]), plan, limits
-            )
-            for answer in names
-        }
-        return lambda: {name: self._failures(name, future.result()) for name, future in observing.items()}
-
-    def _failures(self, name: str, evidence: Evidence) -> tuple[PublicFailures, bool]:
-        """The failures of a notebook, and whether they are certain."""
+    def _public_failures(self, name: str, evidence: Evidence) -> dict[str, str]:
         calls = dict(enumerate(self._public_check[1:], start=len(self._notebooks[name]) + 2))
         if evidence.fault is not None:  # nothing could be observed
-            return dict.fromkeys(calls.values(), evidence.fault), False
+            return dict.fromkeys(calls.values(), evidence.fault)
         failed = {c.cell: _first_line(c.raised) if c.raised else c.fault or "" for c in evidence.cells}
-        failures = {call: failed[number] for number, call in calls.items() if number in failed}
-        return failures, not evidence.starved
+        return {call: failed[number] for number, call in calls.items() if number in failed}
 
 
 def _first_line(error: Raised) -> str:
     line = error.text.partition("\n")[0]
     return line if error.type == "AssertionError" else f"{error.type}: {line}"
-
-
-def _remembered(
-    memory: Memory,
-    kind: type[Found],
-    keys: Mapping[str, str],
-    look: Callable[[Collection[str]], Callable[[], dict[str, tuple[Found, bool]]]],
-) -> Callable[[], dict[str, Found]]:
-    """Begin to run the notebooks without a cached result.
-
-    Args:
-        kind: of what is found.
-        keys: the fingerprint of each notebook, by name.
-        look: begins to look at some notebooks; what it returns waits, and gives what was found of each, and
-            whether that is certain.
-
-    Returns:
-        A function that waits for the end and returns what was found of each notebook, by name.
-    """
-    stored = {name: memory.recall(key) for name, key in keys.items()}
-    missing = [name for name, value in stored.items() if value is None]
-    looking = look(missing) if missing else dict
-
-    def finish() -> dict[str, Found]:
-        found = looking()
-        for name, (value, is_certain) in found.items():
-            if is_certain:
-                memory.remember(keys[name], msgspec.to_builtins(value, str_keys=True))
-        recalled = {n: msgspec.convert(v, kind, str_keys=True) for n, v in stored.items() if v is not None}
-        return recalled | {name: value for name, (value, _) in found.items()}
-
-    return finish
 
 
 def _pictures(rubric: Rubric, evidence: Evidence) -> dict[str, str]:

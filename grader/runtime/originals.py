@@ -167,6 +167,7 @@ without_subclasses: Any = torch._C.DisableTorchFunctionSubclass
 is_grad_enabled, set_grad_enabled = torch.is_grad_enabled, torch._C._set_grad_enabled
 get_default_dtype, set_default_dtype = torch.get_default_dtype, torch.set_default_dtype
 set_default_device = torch.set_default_device
+is_warn_always_enabled, set_warn_always = torch._C._get_warnAlways, torch._C._set_warnAlways
 is_anomaly_enabled = torch.is_anomaly_enabled
 is_inference_mode_enabled, InferenceMode = torch.is_inference_mode_enabled, torch._C._InferenceMode
 is_autocast_enabled, set_autocast_enabled = torch.is_autocast_enabled, torch.set_autocast_enabled

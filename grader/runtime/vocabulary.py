@@ -24,9 +24,11 @@ from .originals import (
     catch_warnings,
     collect_garbage,
     identity,
+    is_warn_always_enabled,
     seed_numpy,
     seed_python,
     seed_torch,
+    set_warn_always,
     simplefilter,
     weak_reference,
 )
@@ -102,12 +104,20 @@ def attempt(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def warned(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, list[str]]:
-    """The function's result, and the texts of the warnings it caused, also through a filter that it left."""
-    with catch_warnings(record=True) as caught:
-        simplefilter("always")
-        before = [*warnings.filters]
-        result = function(*args, **kwargs)
-        left = ["a filter of warnings is left"] if [*warnings.filters] != before else []
+    """The function's result, and the texts of the warnings it caused, also through a filter that it left.
+
+    Torch gives some warnings once per process. Here it gives them again, if a cell of the notebook caused them.
+    """
+    gives_all = is_warn_always_enabled()
+    set_warn_always(True)
+    try:
+        with catch_warnings(record=True) as caught:
+            simplefilter("always")
+            before = [*warnings.filters]
+            result = function(*args, **kwargs)
+            left = ["a filter of warnings is left"] if [*warnings.filters] != before else []
+    finally:
+        set_warn_always(gives_all)
     return result, left + [str(warning.message)[:300] for warning in caught[:20]]
 
 
