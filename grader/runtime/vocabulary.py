@@ -106,7 +106,7 @@ def attempt(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def warned(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, list[str]]:
     """The function's result, and the texts of the warnings it caused, also through a filter that it left.
 
-    Torch gives some warnings once per process. Here it gives them again, if a cell of the notebook caused them.
+    Torch gives some warnings once per process; here it also gives those that a cell has caused before.
     """
     gives_all = is_warn_always_enabled()
     set_warn_always(True)
