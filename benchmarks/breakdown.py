@@ -134,9 +134,7 @@ def breakdown(folder: Path, stems: Sequence[str], more: int) -> dict[str, Breakd
 def _breakdown(stem: str, times: int, submissions: Path, results: Path) -> Breakdown:
     assignment, rubric = COURSE.assignment(stem), COURSE.rubric(stem)
     cells, plan = cells_of(assignment.reference), rubric.plan(1)
-    starter = [question.starter_code for question in assignment.questions]
-    preload = modules_of_answers(COURSE, [stem])
-    with Zygote(preload=preload, released_cells=assignment.released_cells, starter_code=starter) as zygote:
+    with Zygote(preload=modules_of_answers(COURSE, [stem])) as zygote:
         expected, meter = observe_reference(zygote, COURSE, stem, 1), Meter(zygote)
         judge(rubric, observe(meter, cells, plan, _PLENTY), expected)  # which warms up
         spent, before = meter.anew(), meter.counted()

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from browser import browser, visit  # noqa: F401 - fixtures
-from observing import COMPILED, SECRET
+from observing import SECRET
 from tiny_class import TinyClass
 from warm_runner import Server
 
@@ -79,7 +79,7 @@ def zygote():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SECRET_OF_THE_OUTSIDE", SECRET)
         preload = modules_to_preload(["torch.func.jvp"])
-        with Zygote(preload=preload, released_cells=[COMPILED], starter_code=["def f(): ..."]) as started:
+        with Zygote(preload=preload) as started:
             yield started
 
 

@@ -11,13 +11,6 @@ from grader.sandbox.plan import ObservationPlan, Request, TimeLimits
 QUICK = TimeLimits(cell=1, question=2, notebook=20)
 # Long enough to be found in memory by its halves; stands in the environment of this process.
 SECRET = "the-outside-keeps-this-" + "to-itself-whatever-a-notebook-does"  # whole in no file
-# A cell of a course, which the zygote of the tests has compiled.
-COMPILED = """%time import inspect
-def f():
-    return [1 / 0 for _ in range(2)]
-def g(x: int):
-    return g.__annotations__["x"] == "int", inspect.getsource(f)
-"""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def grade(  # noqa: PLR0913, PLR0917 - everything a run depends on
         term,
     )
     selected = select(submitted, course, submissions, options, students)
-    settings = worker_settings(course, selected, options.limits, sandbox=options.sandbox)
+    settings = worker_settings(selected, options.limits, sandbox=options.sandbox)
     with store, open_executor(settings, options.jobs, options.scheduler, started) as executor:
         environment = executor.environment_fingerprint
         plan = plan_run(course, term, store, before, selected, results, options, environment)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grader.course.course import Course
 from grader.errors import GraderError
 from grader.grading.executor import Executor, LocalExecutor, Settings
 from grader.grading.submission import Submission
@@ -12,15 +11,9 @@ from grader.sandbox.plan import TimeLimits
 from grader.sandbox.zygote import ZygoteProcess
 
 
-def worker_settings(
-    course: Course, submissions: Sequence[Submission], limits: TimeLimits, *, sandbox: bool
-) -> Settings:
+def worker_settings(submissions: Sequence[Submission], limits: TimeLimits, *, sandbox: bool) -> Settings:
     """The settings with which workers for some submissions are started."""
-    stems = sorted({submission.assignment for submission in submissions if submission.assignment})
-    assignments = [course.assignment(stem) for stem in stems]
     return {
-        "released_cells": tuple(cell for assignment in assignments for cell in assignment.released_cells),
-        "starter_code": tuple(q.starter_code for assignment in assignments for q in assignment.questions),
         "preload": tuple(sorted({module for submission in submissions for module in submission.preload})),
         "sandbox": sandbox,
         "cpu_seconds": int(limits.notebook) + 60,

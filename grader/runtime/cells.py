@@ -23,7 +23,7 @@ import re
 import sys
 import time
 import types
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -76,32 +76,6 @@ def _compiled(piece: str | ast.Module, file: str, flags: int) -> types.CodeType:
     return code
 
 
-class _Known(NamedTuple):
-    """A cell of the course: its source as Python, its code, and a normalized text."""
-
-    python: str
-    code: types.CodeType
-    does: str
-
-
-_course: dict[str, _Known] = {}  # by source
-
-
-def compile_course(released_cells: Iterable[str]) -> None:
-    """In the zygote: compile the released cells, once for all workers, without running them."""
-    for source in released_cells:
-        with suppress(SyntaxError, RecursionError, ValueError):
-            python = _as_python(source)
-            code = _compiled(python, "<cell>", _FLAGS)
-            _course[source] = _Known(python, code, text_of(code))
-
-
-def _in_file(code: types.CodeType, file: str) -> types.CodeType:
-    """The same code with the name of another file."""
-    inner = (_in_file(part, file) if isinstance(part, types.CodeType) else part for part in code.co_consts)
-    return code.replace(co_filename=file, co_consts=tuple(inner))
-
-
 class CellTimeout(BaseException):
     """The cell exceeded its time limit."""
 
@@ -146,9 +120,11 @@ class Notebook:
             starter_code: by the name of each answer; empty if it is unknown.
             checks: the numbers of the cells that check it.
         """
-        compile_course(source for source in demonstrations if source not in _course)
-        known = (_course[source].does for source in demonstrations if source in _course)
-        self.history.demonstrations = frozenset(known)
+        texts = set()
+        for source in demonstrations:
+            with suppress(SyntaxError):
+                texts.add(text_of(_compiled(_as_python(source), "<cell>", _FLAGS)))
+        self.history.demonstrations = frozenset(texts)
         self._starter_code, self._checks = starter_code, checks
 
     def survey(self) -> dict[str, str]:
@@ -195,16 +171,14 @@ class Notebook:
 
     def execute(self, source: str, file: str) -> None:
         """Transform, compile and run a piece of notebook source."""
-        known = _course.get(source) if self._flags == _FLAGS else None
         try:
-            text = _as_python(source) if known is None else known.python
+            text = _as_python(source)
         except SyntaxError as error:  # which names a file of the tokenizer's own
             self._remember(file, _without_margin(source))
             raise type(error)(error.msg, (file, error.lineno, error.offset, error.text)) from None
         self._remember(file, text)
-        code = _compiled(text, file, self._flags) if known is None else _in_file(known.code, file)
-        does = text_of(code) if known is None else known.does
-        self.history.run(code, does, lambda: self._run(code, text, file))
+        code = _compiled(text, file, self._flags)
+        self.history.run(code, text_of(code), lambda: self._run(code, text, file))
 
     def _remember(self, file: str, text: str) -> None:
         """Keep the text of a piece of code, for its errors and for ``inspect.getsource``."""

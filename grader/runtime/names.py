@@ -207,7 +207,7 @@ def _defines(statement: ast.stmt, name: str) -> bool:
 _Names = tuple[tuple[str, ...], tuple[str, ...]]
 
 
-@cache  # filled in the zygote, for all workers
+@cache
 def parse_starter_code(source: str) -> tuple[ast.stmt, list[_Names]]:
     """The syntax of starter code, and the names it uses, with and without postponed annotations."""
     definition = ast.parse(source).body[0]

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from grader.errors import BrokenRunError, SandboxError
 from grader.sandbox.wire import Wire
@@ -108,8 +108,6 @@ class Zygote:
         preload: modules to import before the first fork, besides those every worker has.
         sandbox: False runs student code without a sandbox, and every result says so.
         cpu_seconds: CPU time after which the kernel ends a worker.
-        released_cells, starter_code: sources that students got; the zygote compiles them once for all
-            workers. A worker can read them, so they must not contain anything else of the course.
         started: its process, where that was started before.
 
     Raises:
@@ -117,30 +115,22 @@ class Zygote:
         BrokenRunError: the zygote could not be started.
     """
 
-    def __init__(  # noqa: PLR0913 - what workers are confined by, and what they have at hand
+    def __init__(
         self,
         *,
         preload: Collection[str] = (),
         sandbox: bool = True,
         cpu_seconds: int = 600,
-        released_cells: Collection[str] = (),
-        starter_code: Collection[str] = (),
         started: ZygoteProcess | None = None,
     ) -> None:
         self._lock = threading.Lock()
         self._started = started or ZygoteProcess()
         self._socket, self._process = self._started.socket, self._started.process
-        settings = {
-            "preload": sorted(preload),
-            "sandbox": sandbox,
-            "cpu_seconds": cpu_seconds,
-            "released_cells": list(released_cells),
-            "starter_code": list(starter_code),
-        }
+        settings = {"preload": sorted(preload), "sandbox": sandbox, "cpu_seconds": cpu_seconds}
         pipe, self._process.stdin = self._process.stdin, None  # or communicate() would flush it once more
         assert pipe is not None
-        # In a thread, since a pipe holds less than a course: who reads it may still import, or hang.
-        threading.Thread(target=_write, args=(pipe, json.dumps(settings).encode()), daemon=True).start()
+        with contextlib.suppress(BrokenPipeError), pipe:  # it has ended: `_hello` reports its output
+            pipe.write(json.dumps(settings).encode())
         self.sandbox = self._hello()
 
     def __enter__(self) -> Self:
@@ -233,11 +223,6 @@ class Zygote:
         if not message:
             raise ZygoteGoneError(_ZYGOTE_GONE)
         return json.loads(message), list(descriptors)
-
-
-def _write(pipe: IO[bytes], text: bytes) -> None:
-    with contextlib.suppress(BrokenPipeError), pipe:  # the process has ended: `_hello` reports its output
-        pipe.write(text)
 
 
 def _require_linux() -> None:

@@ -1,7 +1,7 @@
 """A notebook's cells mean in a worker what they mean in Jupyter, and cost nothing but themselves."""
 
 import pytest
-from observing import COMPILED, QUICK, look
+from observing import QUICK, look
 
 from grader.sandbox.evidence import FailedCell
 from grader.sandbox.plan import TimeLimits
@@ -403,15 +403,10 @@ def test_a_cell_knows_its_source(zygote):
 
 
 @pytest.mark.parametrize("above", ["", "from __future__ import annotations"])
-def test_a_cell_that_was_compiled_before_is_like_any_other(zygote, above):
-    """A cell that the zygote knows has its own number, lines and source, and obeys the cells above it."""
-    known, unknown = (
-        look(zygote, [above, "1 / 0", cell], f="student.f()", g="student.g(1)")
-        for cell in (COMPILED, f"{COMPILED}# as no zygote knows it\n")
-    )
-    assert known["f"].error.where == "cell 3, line 3"
-    assert known["g"] == (bool(above), "def f():\n    return [1 / 0 for _ in range(2)]\n")
-    assert [known["f"], known["g"], known.raised] == [unknown["f"], unknown["g"], unknown.raised]
+def test_annotations_are_postponed_below_a_cell_that_asks_for_it(zygote, above):
+    """As in Jupyter, a future import counts in the cells below."""
+    cell = "def f(x: int):\n    return f.__annotations__['x'] == 'int'"
+    assert look(zygote, [above, cell], f="student.f(1)")["f"] is bool(above)
 
 
 # Names

@@ -1,10 +1,9 @@
 """A confined process that runs students' code (``grader/runtime``). Of the package it imports only that.
 
-The zygote (``sandbox/zygote.py``) is started once per run, imports torch and compiles, without running them,
-the cells of the course that students got: nothing else of the course is ever in it. Over a control socket it
-gets ``{"op": "fork"}`` with three descriptors (requests, answers, output) and answers with
-``{"pid": ...}`` and a pidfd of the new worker. The worker (``service.py``) enters the sandbox and then
-answers requests, one at a time, each four bytes of length and JSON ``{"id", "op", "args"}``,
+The zygote (``sandbox/zygote.py``) is started once per run and imports torch; nothing of the course is in it.
+Over a control socket it gets ``{"op": "fork"}`` with three descriptors (requests, answers, output), and it
+answers with ``{"pid": ...}`` and a pidfd of the new worker. The worker (``service.py``) enters the sandbox.
+Then it answers requests, one at a time, each four bytes of length and JSON ``{"id", "op", "args"}``,
 answered by ``{"id", "ok"}``:
 
 ``assignment``  {"demonstrations": [source, ...], "starter_code": {name: source},

@@ -7,7 +7,7 @@ import marshal
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -25,7 +25,6 @@ from grader.runtime import (
     torch_state,
     vocabulary,
 )
-from grader.runtime.names import parse_starter_code
 from grader.runtime.opaque import hide_subclasses, opaque
 from grader.runtime.originals import (
     builtins_copy,
@@ -58,16 +57,8 @@ _notebook = cells.Notebook()  # every worker's own, once it is forked
 _modules: list[str] = []  # our imported modules
 
 
-def prepare(released_cells: Iterable[str], starter_code: Iterable[str]) -> None:
-    """In the zygote, before the first fork: prepare everything that is the same for all workers.
-
-    Args:
-        released_cells: sources of the course's cells that students got, including the starter code.
-        starter_code: the starter code of each answer.
-    """
-    cells.compile_course(released_cells)
-    for source in starter_code:
-        parse_starter_code(source)
+def prepare() -> None:
+    """In the zygote, before the first fork: prepare everything that is the same for all workers."""
     vocabulary.begin_request(0)
     torch_state.restore_modes()
     cells.Notebook().execute("warm = 1", "<warm-up>")

@@ -54,7 +54,7 @@ def _prepare(settings: dict[str, Any], hello: dict[str, Any]) -> Any:
     from . import preflight, service
 
     gc.freeze()  # from now on collecting is on, as in every worker; what is imported need not be looked at
-    service.prepare(settings["released_cells"], settings["starter_code"])
+    service.prepare()
     sandbox = _tested_sandbox(settings, hello, preflight.preflight)
     if sandbox is None:
         return None
