@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from grader.contracts.diagnosis import with_article
 from grader.notebooks.definitions import functions_and_classes
-from grader.notebooks.misplaced import misplaced_definition, other_file_run, similar_definition
+from grader.notebooks.misplaced import defined_instead, misplaced_definition
 from grader.notebooks.reader import Notebook
 from grader.results.model import QuestionResult, Result
 from grader.sandbox.evidence import UNANSWERED, Evidence
@@ -67,23 +67,12 @@ class _Finder:
             return _Found(_about_starter_code_below(name, above, counted))
         misplaced = misplaced_definition(self._notebook, name, self._released, self._failed, counted)
         if misplaced is None:
-            return self._instead_of(name) if question.status == "missing" else None
+            is_missing = question.status == "missing"
+            instead = defined_instead(self._notebook, name, self._known) if is_missing else ""
+            return _Found(instead) if instead else None
         starter_code = UNANSWERED["untouched"].format(name=name)
         begin = f"{name} is" if question.status == "missing" else f"{starter_code} It is also"
         return _Found(f"{begin} defined {misplaced.where}.", misplaced.failed_cell)
-
-    def _instead_of(self, name: str) -> _Found | None:
-        """A definition with a similar name, or in another file, of a function that no cell defines."""
-        nothing = f"No cell of this notebook defines {name}"
-        if similar := similar_definition(self._notebook, name, self._known):
-            other, number = similar
-            rename = f"code cell {number} defines {other}: if that is your answer, rename it"
-            return _Found(f"{nothing}, but {rename}.")
-        if run := other_file_run(self._notebook):
-            line, number = run
-            runs = f"Code cell {number} runs {quoted(line)}, but only the notebook itself is graded"
-            return _Found(f"{nothing}. {runs}: copy the code of that file into it.")
-        return None
 
 
 def _about_value(name: str, kind: str, cell: int | None) -> str:

@@ -88,13 +88,26 @@ def _in_others(cells: Iterable[OtherCell], name: str, pattern: re.Pattern[str]) 
             yield Misplaced(f"in {what} ({place}), which is not run: make it a code cell")
 
 
-def similar_definition(notebook: Notebook, name: str, known: Collection[str]) -> tuple[str, int] | None:
-    """The function or class with the most similar name, and the number of its cell.
+def defined_instead(notebook: Notebook, name: str, known: Collection[str]) -> str:
+    """Sentences about a definition with a similar name, or in another file; empty if there is none.
 
     Args:
         name: that no cell defines.
         known: names of the course, which are not meant.
     """
+    nothing = f"No cell of this notebook defines {name}"
+    if similar := similar_definition(notebook, name, known):
+        other, number = similar
+        return f"{nothing}, but code cell {number} defines {other}: if that is your answer, rename it."
+    if run := other_file_run(notebook):
+        line, number = run
+        runs = f"Code cell {number} runs {quoted(line)}, but only the notebook itself is graded"
+        return f"{nothing}. {runs}: copy the code of that file into it."
+    return ""
+
+
+def similar_definition(notebook: Notebook, name: str, known: Collection[str]) -> tuple[str, int] | None:
+    """The function or class with the most similar name, and the number of its cell."""
     cells: dict[str, int] = {}
     for cell in notebook.cells:
         for match in _ANY_AT_MARGIN.finditer(cell.source):

@@ -14,6 +14,8 @@ from rich.text import Text
 from grader.console import COMMAND, coded, console, put, put_markdown, put_table
 from grader.course.assignment import BONUS_TASK
 from grader.errors import GraderError
+from grader.notebooks.definitions import functions_and_classes
+from grader.notebooks.misplaced import defined_instead, misplaced_definition
 from grader.student.check import Failure, NotebookReport, QuestionReport, Status
 from grader.student.coverage import coverage, coverage_of_several
 from grader.student.hints import Hint
@@ -245,6 +247,15 @@ def _about_missing(found: QuestionReport, report: NotebookReport) -> Iterator[st
     if (guilty := report.failed_cell(found)) is not None:
         cell = report.notebook.cell_name(guilty)
         yield f"{name} is not defined, because {cell} does not run: fix that first."
+        return
+    notebook, released = report.notebook.document.notebook, report.notebook.demonstrations
+    if (misplaced := misplaced_definition(notebook, name, released, (), None)) is not None:
+        yield f"{name} is defined {misplaced.where}."
+        return
+    known = {question.function for question in report.notebook.questions}
+    known |= {other for source in released for other in functions_and_classes(source)}
+    if instead := defined_instead(notebook, name, known):
+        yield instead
         return
     yield f"No cell defines {name}. Rename your function, or restore its cell:"
     yield f"{COMMAND} reset {report.notebook.argument} {identity}"

@@ -302,6 +302,22 @@ def test_a_syntax_error_below_a_question_is_one_line(tmp_path, warm_runners):
     ]
 
 
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (f"%%bash\n{ANSWERS['q1']}", "double is defined in code cell 2, below `%%bash`,"),
+        ("def Doubled(x): ...", "but code cell 2 defines Doubled: if that is your answer,"),
+        ("%run answers.py", "Code cell 2 runs `%run answers.py`"),
+        ("", "No cell defines double. Rename your function, or restore its cell:"),
+    ],
+)
+def test_a_definition_that_does_not_count_is_found(tmp_path, warm_runners, answer, said):
+    """`check` says where it is, as grading does."""
+    write(tmp_path / ".handout" / "01_small.ipynb", released())
+    path = write(tmp_path / "01_small.ipynb", worked(q1=answer))
+    assert said in " ".join(run("check", path, "q1").output.split())
+
+
 def test_an_answer_below_an_error_is_checked_as_grading_does(tmp_path, warm_runners):
     """The definition runs and replaces the starter code; the statements that were skipped are named."""
     path = write_work(tmp_path, ["1 / 0\nprint(2)\n" + ANSWERS["q1"] + "\nx = print(3)", "1 / 0\ndouble = 3"])
