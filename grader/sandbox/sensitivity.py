@@ -48,7 +48,8 @@ def _with_sensitivity(
     observed: Any, perturbed: Sequence[Any], beside: float, found: _Found, measure: _Measure
 ) -> Any:
     """The same; `beside` is the largest number in the list, tuple or dict that contains the observation."""
-    same = [other for other in perturbed if type(other) is type(observed)]
+    kind = float if isinstance(observed, float) else type(observed)  # a `Number` if it was measured before
+    same = [other for other in perturbed if type(other) is kind]
     largest = _largest(observed, found)
     if isinstance(observed, Tensor):
         beside = max(beside, largest)

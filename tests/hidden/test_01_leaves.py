@@ -490,13 +490,14 @@ def weights_of_losses(setup, kind):
     digits = 0.9 + 0.2 * torch.rand(6, dtype=torch.float64)  # as many as a float has
     numbers = (digits * torch.tensor([1.5, 0.75, 1.125, 0.375, 0.875, 1.25])).tolist()
     first, second, *others = numbers[: max(2, len(setup["losses"]))]
+    exact = [round(64 * number) / 64 for number in numbers[1 : 2 + len(others)]]  # sums to 0 in any order
     weights = {
         "different": [first, second, *others],
         "negative": [first, -second, *others],
         "first 1": [1.0, second, *others],
         "a 0": [first, 0.0, *others],
         "equal": [first] * (2 + len(others)),
-        "sum 0": [first, -first - sum(others), *others],
+        "sum 0": [-sum(exact), *exact],
         "large": [first, 700.0, *others],
         "small": [1e-5 * weight for weight in numbers],
     }

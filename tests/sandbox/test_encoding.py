@@ -584,6 +584,15 @@ def test_evidence_of_the_reference_says_how_far_it_moves():
     assert not hasattr(evidence.outcome("one"), "sensitivity")
 
 
+def test_a_question_measured_later_leaves_the_sensitivity_of_an_earlier_one():
+    """In a class, a question is measured when the first doubtful answer to it is judged."""
+    evidence = Evidence(answers={"one": number(2.0), "two": number(3.0)})
+    for name, perturbed in (("one", 2.0001), ("two", 3.0003)):
+        evidence = evidence.with_sensitivity([Evidence(answers={name: number(perturbed)})])
+    assert evidence.outcome("one").sensitivity == pytest.approx(1e-4)
+    assert evidence.outcome("two").sensitivity == pytest.approx(3e-4)
+
+
 SMALL, LARGE = tensor(value=in_base64([1e-6, 2e-6])), tensor(value=in_base64([3.0, -4.0]))
 
 
