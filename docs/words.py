@@ -1,4 +1,4 @@
-"""Write the tables of words in docs/authoring.md: `python docs/words.py`.
+"""Write the tables and lists of words in docs/authoring.md: `python docs/words.py`.
 
 The words of @inside functions come from grader/inside.pyi, those of a check or a contract from docstrings of
 `grader`, and the levels of an argument from the object that its word returns. Headings group them by task.
@@ -63,28 +63,30 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "Decorators": ("points(2)", 'cases("mask.*")', "picture(reference=True)"),
 }
-#: The words of @inside functions by the heading of their table, as `grader/inside.pyi` names them.
+#: The words of @inside functions by the heading of their list, as `grader/inside.pyi` names them.
 INSIDE = {
     "Record state": ("snap", "state", "note"),
     "Call student code": ("attempt", "warned"),
     "Compute gradients": ("gradients", "vjp"),
-    "Count graphs": ("mark",),
+    "Count graphs": ("mark", "alive"),
     "Draw graphs": ("graph", "graph_at"),
 }
-_BLIND = "Does not see: "
+_BLIND = "Misses: "
 _USAGE = re.compile(r"`[^`]+`(?:, `[^`]+`)*: ")
+_TABLE = re.compile(r"(?:^[|*].*\n)+", re.MULTILINE)
 _NO_FACTORS = {"shape", "value"}
 
 
-def rows_inside(source: str, names: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield each usage of these words, its result and, after a word's last usage, what it does not see."""
+def rows_inside(source: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each usage of these words and its result; a word's last usage also has what it misses."""
     found = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
     for name in names:
         paragraphs = [_line(one) for one in (ast.get_docstring(found[name]) or "").split("\n\n")]
         usages = [(usage[0], one[usage.end() :]) for one in paragraphs if (usage := _USAGE.match(one))]
-        blind = [one.removeprefix(_BLIND).rstrip(".") for one in paragraphs if one.startswith(_BLIND)]
+        blind = [one.removeprefix(_BLIND) for one in paragraphs if one.startswith(_BLIND)]
         for number, (usage, text) in enumerate(usages, start=1):
-            yield usage.removesuffix(": "), _line(text), "".join(blind) if number == len(usages) else ""
+            unseen = f". It misses {blind[0]}" if blind and number == len(usages) else ""
+            yield usage.removesuffix(": "), text + unseen
 
 
 def rows_of_examples(examples: Iterable[str]) -> Iterator[tuple[str, ...]]:
@@ -100,31 +102,32 @@ def rows_of_examples(examples: Iterable[str]) -> Iterator[tuple[str, ...]]:
         yield f"`{decorator}{example}`", _first_sentence(word), more
 
 
-def rows_of_levels() -> Iterator[tuple[str, ...]]:
-    """Yield each option that chooses levels, its words, its usual levels, and those only on request."""
-    rows: dict[tuple[str, ...], list[str]] = {}
+def rows_of_levels() -> Iterator[tuple[str, str]]:
+    """Yield each option that chooses levels, and its levels; those only on request are in parentheses."""
+    rows: dict[tuple[str, str], list[str]] = {}
     for name, made in MADE.items():
         for factor, levels in made.factors.items():
             if factor not in _NO_FACTORS:
-                row = (_option_of(name, factor), ", ".join(map(str, levels)), _on_request(made, factor))
-                rows.setdefault(row, []).append(f"`{name}`")
-    for (option, levels, more), names in rows.items():
-        yield ", ".join(names), f"`{option}`", levels, more
+                more = _on_request(made, factor)
+                text = ", ".join(map(str, levels)) + (f" ({more})" if more else "")
+                rows.setdefault((_option_of(name, factor), text), []).append(name)
+    for (option, text), names in rows.items():
+        yield ", ".join(f"`{name}({option}=...)`" for name in names), text
 
 
-def rows_of_a_call() -> Iterator[tuple[str, ...]]:
+def rows_of_a_call() -> Iterator[tuple[str, str]]:
     """Yield the accessors that a check uses on `case.seen` and `case.expected`."""
     for name, member in vars(SeenCall).items():
         if not name.startswith("_") and (isinstance(member, property) or inspect.isfunction(member)):
             usage = "" if isinstance(member, property) else f"({', '.join(_required(member)[1:])})"
-            yield f"`{name}{usage}`", _first_sentence(member)
+            yield f"`{name}{usage}`", _continued(_first_sentence(member))
 
 
-def rows_observed() -> Iterator[tuple[str, ...]]:
+def rows_observed() -> Iterator[tuple[str, str]]:
     """Yield the recorded fields of `case.seen.observed` and `case.expected.observed`."""
     attributes = (inspect.getdoc(Observation) or "").partition("Attributes:\n")[2]
     for name, text in re.findall(r"^    (\w+): ((?:.|\n {8})+)", attributes, re.MULTILINE):
-        yield f"`{name}`", _line(text)
+        yield f"`{name}`", _continued(_line(text))
 
 
 def _on_request(made: Kinds, factor: str) -> str:
@@ -165,26 +168,29 @@ def _line(text: str) -> str:
     return f"{line[:1].upper()}{line[1:]}"
 
 
+def _continued(line: str) -> str:
+    """Return a line that begins in lower case, to follow a colon."""
+    return f"{line[:1].lower()}{line[1:]}"
+
+
 def tables() -> dict[str, str]:
-    """Return each table of the page by its heading."""
+    """Return each table or list of the page by its heading."""
     declared = DECLARATIONS.read_text(encoding="utf-8")
-    made = {
-        title: _table(("example", "meaning", "more options"), rows_of_examples(examples))
-        for title, examples in EXAMPLES.items()
-    }
-    made["Levels of the arguments"] = _table(
-        ("word", "option", "levels", "more levels, if named"), rows_of_levels()
-    )
-    for title, names in INSIDE.items():
-        made[title] = _table(("word", "meaning", "does not see"), rows_inside(declared, names))
-    made["Read a call"] = _table(("word", "value"), rows_of_a_call())
-    made["Read a recorded field"] = _table(("field of `observed`", "value"), rows_observed())
+    made = {title: _table(rows_of_examples(examples)) for title, examples in EXAMPLES.items()}
+    made["Levels of the arguments"] = _list(rows_of_levels())
+    made |= {title: _list(rows_inside(declared, names)) for title, names in INSIDE.items()}
+    made["Read a call"] = _list(rows_of_a_call())
+    made["Read a recorded field"] = _list(rows_observed())
     return made
 
 
-def _table(columns: Sequence[str], rows: Iterable[tuple[str, ...]]) -> str:
+def _list(rows: Iterable[tuple[str, str]]) -> str:
+    return "".join(f"* {word}: {text}\n" for word, text in rows)
+
+
+def _table(rows: Iterable[tuple[str, ...]]) -> str:
     """Return a table in Markdown, without columns that are empty in all rows."""
-    cells = list(rows)
+    columns, cells = ("example", "meaning", "more options"), list(rows)
     used = [number for number in range(len(columns)) if any(row[number] for row in cells)]
     lines = [columns, *cells]
     head, *body = (f"| {' | '.join(line[number] for number in used)} |\n" for line in lines)
@@ -192,12 +198,12 @@ def _table(columns: Sequence[str], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 def with_tables(page: str) -> str:
-    """Return the page with current tables."""
+    """Return the page with current tables, each below its heading and at most one paragraph."""
     for title, table in tables().items():
-        head = f"### {title}\n\n"
-        begin = page.index(head) + len(head)
-        end = page.index("\n\n", begin) + 1
-        page = f"{page[:begin]}{table}{page[end:]}"
+        begin = page.index(f"### {title}\n")
+        found = _TABLE.search(page, begin)
+        assert found is not None
+        page = f"{page[: found.start()]}{table}{page[found.end() :]}"
     return page
 
 
