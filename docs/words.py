@@ -1,4 +1,4 @@
-"""Write the tables and lists of words in docs/authoring.md: `python docs/words.py`.
+"""Write the lists of words in docs/authoring.md: `python docs/words.py`.
 
 The words of @inside functions come from grader/inside.pyi, those of a check or a contract from docstrings of
 `grader`, and the levels of an argument from the object that its word returns. Headings group them by task.
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import grader
-from grader.contracts.cases import Observation, SeenCall
+from grader.contracts.cases import SeenCall
 from grader.course.kinds import Kinds
 from grader.course.levels import FACTORS
 
@@ -29,7 +29,7 @@ MADE: dict[str, Kinds] = {
     "pairs": grader.pairs(),
     "target": grader.target("x"),
 }
-#: One example of each word of `grader` that authors use, grouped by the heading of its table.
+#: One example of each word of `grader` that authors use, grouped by the heading of its list.
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "The parts of a contract": (
         'contract("step", {"x": tensor("n k")}, cases=Cases(large=["n"]))',
@@ -73,7 +73,7 @@ INSIDE = {
 }
 _BLIND = "Misses: "
 _USAGE = re.compile(r"`[^`]+`(?:, `[^`]+`)*: ")
-_TABLE = re.compile(r"(?:^[|*].*\n)+", re.MULTILINE)
+_LIST = re.compile(r"(?:^\* .*\n)+", re.MULTILINE)
 _NO_FACTORS = {"shape", "value"}
 
 
@@ -89,7 +89,7 @@ def rows_inside(source: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield usage.removesuffix(": "), text + unseen
 
 
-def rows_of_examples(examples: Iterable[str]) -> Iterator[tuple[str, ...]]:
+def rows_of_examples(examples: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield an example of each word, the first sentence about it, and the options that the example lacks."""
     for example in examples:
         call = ast.parse(example, mode="eval").body
@@ -99,7 +99,7 @@ def rows_of_examples(examples: Iterable[str]) -> Iterator[tuple[str, ...]]:
         shown = inspect.signature(word).bind_partial(*call.args, **options).arguments
         more = ", ".join(f"`{option}`" for option in _options(word) if option not in shown)
         decorator = "@" if example in EXAMPLES["Decorators"] else ""
-        yield f"`{decorator}{example}`", _first_sentence(word), more
+        yield f"`{decorator}{example}`", _first_sentence(word) + (f". Options: {more}" if more else "")
 
 
 def rows_of_levels() -> Iterator[tuple[str, str]]:
@@ -120,14 +120,7 @@ def rows_of_a_call() -> Iterator[tuple[str, str]]:
     for name, member in vars(SeenCall).items():
         if not name.startswith("_") and (isinstance(member, property) or inspect.isfunction(member)):
             usage = "" if isinstance(member, property) else f"({', '.join(_required(member)[1:])})"
-            yield f"`{name}{usage}`", _continued(_first_sentence(member))
-
-
-def rows_observed() -> Iterator[tuple[str, str]]:
-    """Yield the recorded fields of `case.seen.observed` and `case.expected.observed`."""
-    attributes = (inspect.getdoc(Observation) or "").partition("Attributes:\n")[2]
-    for name, text in re.findall(r"^    (\w+): ((?:.|\n {8})+)", attributes, re.MULTILINE):
-        yield f"`{name}`", _continued(_line(text))
+            yield f"`{name}{usage}`", _first_sentence(member)
 
 
 def _on_request(made: Kinds, factor: str) -> str:
@@ -159,53 +152,33 @@ def _required(word: object) -> list[str]:
 
 
 def _first_sentence(word: object) -> str:
-    return _line((inspect.getdoc(word) or "").partition("\n\n")[0])
-
-
-def _line(text: str) -> str:
-    """Return a text on one line, with a capital, single backquotes and no final period."""
-    line = " ".join(text.split()).removesuffix(".").replace("``", "`")
-    return f"{line[:1].upper()}{line[1:]}"
-
-
-def _continued(line: str) -> str:
-    """Return a line that begins in lower case, to follow a colon."""
+    """Return the first sentence of a docstring, to follow a colon."""
+    line = _line((inspect.getdoc(word) or "").partition("\n\n")[0])
     return f"{line[:1].lower()}{line[1:]}"
 
 
-def tables() -> dict[str, str]:
-    """Return each table or list of the page by its heading."""
+def _line(text: str) -> str:
+    """Return a text on one line, with single backquotes and no final period."""
+    return " ".join(text.split()).removesuffix(".").replace("``", "`")
+
+
+def lists() -> dict[str, str]:
+    """Return each list of the page by its heading."""
     declared = DECLARATIONS.read_text(encoding="utf-8")
-    made = {title: _table(rows_of_examples(examples)) for title, examples in EXAMPLES.items()}
-    made["Levels of the arguments"] = _list(rows_of_levels())
-    made |= {title: _list(rows_inside(declared, names)) for title, names in INSIDE.items()}
-    made["Read a call"] = _list(rows_of_a_call())
-    made["Read a recorded field"] = _list(rows_observed())
-    return made
+    rows = {title: rows_of_examples(examples) for title, examples in EXAMPLES.items()}
+    rows |= {title: rows_inside(declared, names) for title, names in INSIDE.items()}
+    rows |= {"Levels of the arguments": rows_of_levels(), "Read a call": rows_of_a_call()}
+    return {title: "".join(f"* {word}: {text}\n" for word, text in found) for title, found in rows.items()}
 
 
-def _list(rows: Iterable[tuple[str, str]]) -> str:
-    return "".join(f"* {word}: {text}\n" for word, text in rows)
-
-
-def _table(rows: Iterable[tuple[str, ...]]) -> str:
-    """Return a table in Markdown, without columns that are empty in all rows."""
-    columns, cells = ("example", "meaning", "more options"), list(rows)
-    used = [number for number in range(len(columns)) if any(row[number] for row in cells)]
-    lines = [columns, *cells]
-    head, *body = (f"| {' | '.join(line[number] for number in used)} |\n" for line in lines)
-    return "".join([head, f"|{'---|' * len(used)}\n", *body])
-
-
-def with_tables(page: str) -> str:
-    """Return the page with current tables, each below its heading and at most one paragraph."""
-    for title, table in tables().items():
-        begin = page.index(f"### {title}\n")
-        found = _TABLE.search(page, begin)
+def with_lists(page: str) -> str:
+    """Return the page with current lists, each the first one below its heading."""
+    for title, text in lists().items():
+        found = _LIST.search(page, page.index(f"### {title}\n"))
         assert found is not None
-        page = f"{page[: found.start()]}{table}{page[found.end() :]}"
+        page = f"{page[: found.start()]}{text}{page[found.end() :]}"
     return page
 
 
 if __name__ == "__main__":
-    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(with_lists(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

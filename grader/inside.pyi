@@ -1,7 +1,7 @@
 """The functions that @inside functions can call, as an editor shows them. They exist only in the worker.
 
 A paragraph that begins with a usage (``snap(t)``: ...) is an entry of a list in docs/authoring.md, which
-``python docs/words.py`` writes from this file. An @inside function may return the results of these functions.
+``python docs/words.py`` writes. An @inside function may return the results of these functions.
 """
 
 import math as math

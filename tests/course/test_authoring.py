@@ -91,9 +91,9 @@ def test_torch_does_what_the_page_says(page, tmp_path):
     assert tried.returncode == 0, tried.stdout
 
 
-def test_the_tables_of_words_are_current(page):
-    """All tables are those that `python docs/words.py` writes now, from the stub and from docstrings."""
-    assert page == runpy.run_path(str(DOCS / "words.py"))["with_tables"](page), "run: python docs/words.py"
+def test_the_lists_of_words_are_current(page):
+    """All lists are those that `python docs/words.py` writes now, from declarations and docstrings."""
+    assert page == runpy.run_path(str(DOCS / "words.py"))["with_lists"](page), "run: python docs/words.py"
 
 
 def test_examples_of_words_are_complete_and_valid():
