@@ -1,7 +1,7 @@
 """Write the lists of words in docs/authoring.md: `python docs/words.py`.
 
 The words of @inside functions come from grader/inside.pyi, those of a check or a contract from docstrings of
-`grader`, and the levels of an argument from the object that its word returns. Headings group them by task.
+`grader`. Headings group them by task.
 """
 
 import ast
@@ -12,23 +12,10 @@ from pathlib import Path
 
 import grader
 from grader.contracts.cases import SeenCall
-from grader.course.kinds import Kinds
-from grader.course.levels import FACTORS
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "authoring.md"
 DECLARATIONS = ROOT / "grader" / "inside.pyi"
-#: The words for arguments of a function, each with an argument that it makes.
-MADE: dict[str, Kinds] = {
-    "tensor": grader.tensor("n k"),
-    "data": grader.data("n k"),
-    "number": grader.number(1),
-    "network": grader.network(),
-    "optimizer": grader.optimizer("model"),
-    "inputs": grader.inputs(),
-    "pairs": grader.pairs(),
-    "target": grader.target("x"),
-}
 #: One example of each word of `grader` that authors use, grouped by the heading of its list.
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "The parts of a contract": (
@@ -74,7 +61,6 @@ INSIDE = {
 _BLIND = "Misses: "
 _USAGE = re.compile(r"`[^`]+`(?:, `[^`]+`)*: ")
 _LIST = re.compile(r"(?:^\* .*\n)+", re.MULTILINE)
-_NO_FACTORS = {"shape", "value"}
 
 
 def rows_inside(source: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -102,39 +88,12 @@ def rows_of_examples(examples: Iterable[str]) -> Iterator[tuple[str, str]]:
         yield f"`{decorator}{example}`", _first_sentence(word) + (f". Options: {more}" if more else "")
 
 
-def rows_of_levels() -> Iterator[tuple[str, str]]:
-    """Yield each option that chooses levels, and its levels; those only on request are in parentheses."""
-    rows: dict[tuple[str, str], list[str]] = {}
-    for name, made in MADE.items():
-        for factor, levels in made.factors.items():
-            if factor not in _NO_FACTORS:
-                more = _on_request(made, factor)
-                text = ", ".join(map(str, levels)) + (f" ({more})" if more else "")
-                rows.setdefault((_option_of(name, factor), text), []).append(name)
-    for (option, text), names in rows.items():
-        yield ", ".join(f"`{name}({option}=...)`" for name in names), text
-
-
 def rows_of_a_call() -> Iterator[tuple[str, str]]:
     """Yield the accessors that a check uses on `case.seen` and `case.expected`."""
     for name, member in vars(SeenCall).items():
         if not name.startswith("_") and (isinstance(member, property) or inspect.isfunction(member)):
             usage = "" if isinstance(member, property) else f"({', '.join(_required(member)[1:])})"
             yield f"`{name}{usage}`", _first_sentence(member)
-
-
-def _on_request(made: Kinds, factor: str) -> str:
-    """Return the levels of a factor that a contract has only if its author names them."""
-    levels = FACTORS[made.maker][factor].levels if factor in FACTORS[made.maker] else {}
-    return ", ".join(
-        name for name, level in levels.items() if level.on_request and name not in made.factors[factor]
-    )
-
-
-def _option_of(name: str, factor: str) -> str:
-    """Return the option of a word that chooses the levels of a factor: `roles` for `role`."""
-    options = _options(getattr(grader, "tensor" if name == "data" else name))
-    return f"{factor}s" if f"{factor}s" in options else factor
 
 
 def _options(word: object) -> list[str]:
@@ -167,7 +126,7 @@ def lists() -> dict[str, str]:
     declared = DECLARATIONS.read_text(encoding="utf-8")
     rows = {title: rows_of_examples(examples) for title, examples in EXAMPLES.items()}
     rows |= {title: rows_inside(declared, names) for title, names in INSIDE.items()}
-    rows |= {"Levels of the arguments": rows_of_levels(), "Read a call": rows_of_a_call()}
+    rows["Read a call"] = rows_of_a_call()
     return {title: "".join(f"* {word}: {text}\n" for word, text in found) for title, found in rows.items()}
 
 

@@ -173,7 +173,7 @@ def tensor(  # noqa: PLR0913 - the factors of a tensor
 
 
 def data(*shapes: str, **options: Any) -> Kinds:
-    """A tensor that doesn't require grad, contiguous or not."""
+    """A tensor that doesn't require grad, contiguous or not; it has the options of `tensor`."""
     return tensor(*shapes, **{"roles": ("plain",), "layouts": ("contiguous", "gaps"), **options})
 
 
