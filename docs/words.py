@@ -58,21 +58,17 @@ INSIDE = {
     "Count graphs": ("mark", "alive"),
     "Draw graphs": ("graph", "graph_at"),
 }
-_BLIND = "Misses: "
 _USAGE = re.compile(r"`[^`]+`(?:, `[^`]+`)*: ")
 _LIST = re.compile(r"(?:^\* .*\n)+", re.MULTILINE)
 
 
 def rows_inside(source: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield each usage of these words and its result; a word's last usage also has what it misses."""
+    """Yield each usage of these words, and its result."""
     found = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
     for name in names:
-        paragraphs = [_line(one) for one in (ast.get_docstring(found[name]) or "").split("\n\n")]
+        paragraphs = map(_line, (ast.get_docstring(found[name]) or "").split("\n\n"))
         usages = [(usage[0], one[usage.end() :]) for one in paragraphs if (usage := _USAGE.match(one))]
-        blind = [one.removeprefix(_BLIND) for one in paragraphs if one.startswith(_BLIND)]
-        for number, (usage, text) in enumerate(usages, start=1):
-            unseen = f". It misses {blind[0]}" if blind and number == len(usages) else ""
-            yield usage.removesuffix(": "), text + unseen
+        yield from ((usage.removesuffix(": "), text) for usage, text in usages)
 
 
 def rows_of_examples(examples: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -23,7 +23,7 @@ class Raised:
     """A caught error. An @inside function only returns it; ``raised`` reads it outside."""
 
 def snap(tensor: Any) -> Any:
-    """`snap(t)`: the state of a tensor now; its identity and storage stay comparable with later results
+    """`snap(t)`: the state of a tensor now, whose identity and storage stay comparable with later results
 
     Args:
         tensor: of any shape and dtype; anything else is returned unchanged.
@@ -71,11 +71,11 @@ def attempt(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
 
 def warned(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, list[str]]:
-    """`warned(f, *args)`: `(return value of f, texts of its warnings)`; a filter that it leaves is also
-    a warning
+    """`warned(f, *args)`: `(return value of f, texts of its warnings)`
 
     Returns:
-        The value, and at most 20 texts of at most 300 characters.
+        The value, and at most 20 texts of at most 300 characters. A filter of warnings that it leaves is also
+        a text.
 
     Misses: repetitions of warnings that torch's C++ code gives once per process.
     """
@@ -148,15 +148,14 @@ def gradients(
     by: Literal["grad", "backward"] = "grad",
     **named: Any,
 ) -> dict[str, Any]:
-    """`gradients(loss, left=w1, right=w2)`: the gradients of named tensors for a random cotangent of `loss`,
-    or why there are none, or an error of student code; `loss` may be a function
+    """`gradients(loss, left=w1, right=w2)`: the gradients of named tensors for a random cotangent of `loss`
+    (or of a function that returns it); without gradients, the reason or the student's error
 
     `gradients(loss, {"the first w": w}, model=model, losses=losses)`: the same with any name; a module adds
     its parameters, a list its items
 
-    `gradients(loss, by="backward", w=w)`: the same with `backward()`, for code that doesn't support
-    `autograd.grad`, such as a reentrant checkpoint. It sees only leaves; those that only a checkpoint uses
-    keep the addition to their `.grad`
+    `gradients(loss, by="backward", w=w)`: the same for leaves with `backward()`, for code that doesn't
+    support `autograd.grad`, such as a reentrant checkpoint
 
     Args:
         output: of any shape, or a function without arguments that computes it.
@@ -168,6 +167,9 @@ def gradients(
         ``{"output", "gradients", "frozen"}``: a snap; gradients in the shapes of the tensors, or None, for a
         cotangent of about 1,000 in each entry, so that a clipped gradient shows; and the names of tensors
         that don't require grad, which get no gradient.
+
+    Misses: with "backward", non-leaves; leaves that only a checkpoint uses keep the addition to their
+    ``.grad``.
     """
 
 def vjp(output: Tensor, *inputs: Tensor) -> list[Tensor | None]:
