@@ -148,8 +148,8 @@ def gradients(
     by: Literal["grad", "backward"] = "grad",
     **named: Any,
 ) -> dict[str, Any]:
-    """`gradients(loss, left=w1, right=w2)`: the gradients of named tensors for a random cotangent of `loss`
-    (or of a function that returns it); without gradients, the reason or the student's error
+    """`gradients(loss, left=w1, right=w2)`: the gradients of named tensors for a random cotangent of `loss`;
+    if there are none, the reason or the error. `loss` may be a function that returns it
 
     `gradients(loss, {"the first w": w}, model=model, losses=losses)`: the same with any name; a module adds
     its parameters, a list its items
