@@ -1,7 +1,7 @@
-"""Write the tables of words in docs/authoring.md: `python docs/words.py`.
+"""Write the lists of words in docs/authoring.md: `python docs/words.py`.
 
 The words of @inside functions come from grader/inside.pyi, those of a check or a contract from docstrings of
-`grader`, and the levels of an argument from the object that its word returns. Headings group them by task.
+`grader`. Headings group them by task.
 """
 
 import ast
@@ -11,25 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import grader
-from grader.contracts.cases import Observation, SeenCall
-from grader.course.kinds import Kinds
-from grader.course.levels import FACTORS
+from grader.contracts.cases import SeenCall
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "authoring.md"
 DECLARATIONS = ROOT / "grader" / "inside.pyi"
-#: The words for arguments of a function, each with an argument that it makes.
-MADE: dict[str, Kinds] = {
-    "tensor": grader.tensor("n k"),
-    "data": grader.data("n k"),
-    "number": grader.number(1),
-    "network": grader.network(),
-    "optimizer": grader.optimizer("model"),
-    "inputs": grader.inputs(),
-    "pairs": grader.pairs(),
-    "target": grader.target("x"),
-}
-#: One example of each word of `grader` that authors use, grouped by the heading of its table.
+#: One example of each word of `grader` that authors use, grouped by the heading of its list.
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "The parts of a contract": (
         'contract("step", {"x": tensor("n k")}, cases=Cases(large=["n"]))',
@@ -63,31 +50,28 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "Decorators": ("points(2)", 'cases("mask.*")', "picture(reference=True)"),
 }
-#: The words of @inside functions by the heading of their table, as `grader/inside.pyi` names them.
+#: The words of @inside functions by the heading of their list, as `grader/inside.pyi` names them.
 INSIDE = {
     "Record state": ("snap", "state", "note"),
     "Call student code": ("attempt", "warned"),
     "Compute gradients": ("gradients", "vjp"),
-    "Count graphs": ("mark",),
+    "Count graphs": ("mark", "alive"),
     "Draw graphs": ("graph", "graph_at"),
 }
-_BLIND = "Does not see: "
 _USAGE = re.compile(r"`[^`]+`(?:, `[^`]+`)*: ")
-_NO_FACTORS = {"shape", "value"}
+_LIST = re.compile(r"(?:^\* .*\n)+", re.MULTILINE)
 
 
-def rows_inside(source: str, names: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield each usage of these words, its result and, after a word's last usage, what it does not see."""
+def rows_inside(source: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each usage of these words, and its result."""
     found = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
     for name in names:
-        paragraphs = [_line(one) for one in (ast.get_docstring(found[name]) or "").split("\n\n")]
+        paragraphs = map(_line, (ast.get_docstring(found[name]) or "").split("\n\n"))
         usages = [(usage[0], one[usage.end() :]) for one in paragraphs if (usage := _USAGE.match(one))]
-        blind = [one.removeprefix(_BLIND).rstrip(".") for one in paragraphs if one.startswith(_BLIND)]
-        for number, (usage, text) in enumerate(usages, start=1):
-            yield usage.removesuffix(": "), _line(text), "".join(blind) if number == len(usages) else ""
+        yield from ((usage.removesuffix(": "), text) for usage, text in usages)
 
 
-def rows_of_examples(examples: Iterable[str]) -> Iterator[tuple[str, ...]]:
+def rows_of_examples(examples: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield an example of each word, the first sentence about it, and the options that the example lacks."""
     for example in examples:
         call = ast.parse(example, mode="eval").body
@@ -97,48 +81,15 @@ def rows_of_examples(examples: Iterable[str]) -> Iterator[tuple[str, ...]]:
         shown = inspect.signature(word).bind_partial(*call.args, **options).arguments
         more = ", ".join(f"`{option}`" for option in _options(word) if option not in shown)
         decorator = "@" if example in EXAMPLES["Decorators"] else ""
-        yield f"`{decorator}{example}`", _first_sentence(word), more
+        yield f"`{decorator}{example}`", _first_sentence(word) + (f". Options: {more}" if more else "")
 
 
-def rows_of_levels() -> Iterator[tuple[str, ...]]:
-    """Yield each option that chooses levels, its words, its usual levels, and those only on request."""
-    rows: dict[tuple[str, ...], list[str]] = {}
-    for name, made in MADE.items():
-        for factor, levels in made.factors.items():
-            if factor not in _NO_FACTORS:
-                row = (_option_of(name, factor), ", ".join(map(str, levels)), _on_request(made, factor))
-                rows.setdefault(row, []).append(f"`{name}`")
-    for (option, levels, more), names in rows.items():
-        yield ", ".join(names), f"`{option}`", levels, more
-
-
-def rows_of_a_call() -> Iterator[tuple[str, ...]]:
+def rows_of_a_call() -> Iterator[tuple[str, str]]:
     """Yield the accessors that a check uses on `case.seen` and `case.expected`."""
     for name, member in vars(SeenCall).items():
         if not name.startswith("_") and (isinstance(member, property) or inspect.isfunction(member)):
             usage = "" if isinstance(member, property) else f"({', '.join(_required(member)[1:])})"
             yield f"`{name}{usage}`", _first_sentence(member)
-
-
-def rows_observed() -> Iterator[tuple[str, ...]]:
-    """Yield the recorded fields of `case.seen.observed` and `case.expected.observed`."""
-    attributes = (inspect.getdoc(Observation) or "").partition("Attributes:\n")[2]
-    for name, text in re.findall(r"^    (\w+): ((?:.|\n {8})+)", attributes, re.MULTILINE):
-        yield f"`{name}`", _line(text)
-
-
-def _on_request(made: Kinds, factor: str) -> str:
-    """Return the levels of a factor that a contract has only if its author names them."""
-    levels = FACTORS[made.maker][factor].levels if factor in FACTORS[made.maker] else {}
-    return ", ".join(
-        name for name, level in levels.items() if level.on_request and name not in made.factors[factor]
-    )
-
-
-def _option_of(name: str, factor: str) -> str:
-    """Return the option of a word that chooses the levels of a factor: `roles` for `role`."""
-    options = _options(getattr(grader, "tensor" if name == "data" else name))
-    return f"{factor}s" if f"{factor}s" in options else factor
 
 
 def _options(word: object) -> list[str]:
@@ -156,50 +107,33 @@ def _required(word: object) -> list[str]:
 
 
 def _first_sentence(word: object) -> str:
-    return _line((inspect.getdoc(word) or "").partition("\n\n")[0])
+    """Return the first sentence of a docstring, to follow a colon."""
+    line = _line((inspect.getdoc(word) or "").partition("\n\n")[0])
+    return f"{line[:1].lower()}{line[1:]}"
 
 
 def _line(text: str) -> str:
-    """Return a text on one line, with a capital, single backquotes and no final period."""
-    line = " ".join(text.split()).removesuffix(".").replace("``", "`")
-    return f"{line[:1].upper()}{line[1:]}"
+    """Return a text on one line, with single backquotes and no final period."""
+    return " ".join(text.split()).removesuffix(".").replace("``", "`")
 
 
-def tables() -> dict[str, str]:
-    """Return each table of the page by its heading."""
+def lists() -> dict[str, str]:
+    """Return each list of the page by its heading."""
     declared = DECLARATIONS.read_text(encoding="utf-8")
-    made = {
-        title: _table(("example", "meaning", "more options"), rows_of_examples(examples))
-        for title, examples in EXAMPLES.items()
-    }
-    made["Levels of the arguments"] = _table(
-        ("word", "option", "levels", "more levels, if named"), rows_of_levels()
-    )
-    for title, names in INSIDE.items():
-        made[title] = _table(("word", "meaning", "does not see"), rows_inside(declared, names))
-    made["Read a call"] = _table(("word", "value"), rows_of_a_call())
-    made["Read a recorded field"] = _table(("field of `observed`", "value"), rows_observed())
-    return made
+    rows = {title: rows_of_examples(examples) for title, examples in EXAMPLES.items()}
+    rows |= {title: rows_inside(declared, names) for title, names in INSIDE.items()}
+    rows["Read a call"] = rows_of_a_call()
+    return {title: "".join(f"* {word}: {text}\n" for word, text in found) for title, found in rows.items()}
 
 
-def _table(columns: Sequence[str], rows: Iterable[tuple[str, ...]]) -> str:
-    """Return a table in Markdown, without columns that are empty in all rows."""
-    cells = list(rows)
-    used = [number for number in range(len(columns)) if any(row[number] for row in cells)]
-    lines = [columns, *cells]
-    head, *body = (f"| {' | '.join(line[number] for number in used)} |\n" for line in lines)
-    return "".join([head, f"|{'---|' * len(used)}\n", *body])
-
-
-def with_tables(page: str) -> str:
-    """Return the page with current tables."""
-    for title, table in tables().items():
-        head = f"### {title}\n\n"
-        begin = page.index(head) + len(head)
-        end = page.index("\n\n", begin) + 1
-        page = f"{page[:begin]}{table}{page[end:]}"
+def with_lists(page: str) -> str:
+    """Return the page with current lists, each the first one below its heading."""
+    for title, text in lists().items():
+        found = _LIST.search(page, page.index(f"### {title}\n"))
+        assert found is not None
+        page = f"{page[: found.start()]}{text}{page[found.end() :]}"
     return page
 
 
 if __name__ == "__main__":
-    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(with_lists(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,7 +1,7 @@
 """The functions that @inside functions can call, as an editor shows them. They exist only in the worker.
 
-A paragraph that begins with a usage (``snap(t)``: ...) is a row of the table in docs/authoring.md, which
-``python docs/words.py`` writes from this file. An @inside function may return the results of these functions.
+A paragraph that begins with a usage (``snap(t)``: ...) is an entry of a list in docs/authoring.md, which
+``python docs/words.py`` writes. An @inside function may return the results of these functions.
 """
 
 import math as math
@@ -23,7 +23,7 @@ class Raised:
     """A caught error. An @inside function only returns it; ``raised`` reads it outside."""
 
 def snap(tensor: Any) -> Any:
-    """`snap(t)`: the state of a tensor now; its identity and storage stay comparable with later results
+    """`snap(t)`: the state of a tensor now, whose identity and storage stay comparable with later results
 
     Args:
         tensor: of any shape and dtype; anything else is returned unchanged.
@@ -33,7 +33,7 @@ def snap(tensor: Any) -> Any:
         name of ``grad_fn``, version, identity, memory, and a snap of ``.grad``. Within torch.func it looks
         through the wrappers: the elements are those of the content, and what vmap maps over comes first.
 
-    Does not see: hooks and attributes, and the elements of sparse and meta tensors.
+    Misses: hooks, attributes, and the elements of sparse and meta tensors.
     """
 
 def note(value: Any) -> None:
@@ -57,7 +57,7 @@ def state(thing: nn.Module | torch.optim.Optimizer) -> dict[str, Any]:
     Raises:
         TypeError: `thing` is neither.
 
-    Does not see: options of the groups (``lr``), modes and hooks.
+    Misses: options of the groups (``lr``), modes and hooks.
     """
 
 def attempt(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -67,19 +67,19 @@ def attempt(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         The value itself, or a `Raised`. Wrap a later step that may raise; otherwise its error hides the other
         observations.
 
-    Does not see: side effects of `f` before it raised.
+    Misses: side effects of `f` before it raised.
     """
 
 def warned(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, list[str]]:
-    """`warned(f, *args)`: `(return value of f, texts of its warnings)`, including a warning filter that it
-    leaves
+    """`warned(f, *args)`: `(return value of f, texts of its warnings)`
 
     Returns:
-        The value, and at most 20 texts of at most 300 characters.
+        The value, and at most 20 texts of at most 300 characters. A filter of warnings that it leaves is also
+        a text.
     """
 
 def mark(tensor: Tensor) -> Tensor:
-    """`mark(t)`, `alive()`: a tensor with the same values on a marked graph; the number of such graphs alive
+    """`mark(t)`: a tensor with the same values, on a marked graph
 
     Args:
         tensor: must require grad; under no_grad there is no graph to mark.
@@ -89,12 +89,12 @@ def mark(tensor: Tensor) -> Tensor:
     """
 
 def alive(at_most: int = 0) -> int:
-    """Return the number of graphs marked in this request that are alive.
+    """`alive()`: the number of graphs marked in this request that are alive
 
     Args:
         at_most: a count up to which garbage may count too, which saves the time of collecting it.
 
-    Does not see: memory that is held without a graph.
+    Misses: memory that is held without a graph.
     """
 
 def graph(**named: Any) -> dict[str, Any]:
@@ -146,14 +146,14 @@ def gradients(
     by: Literal["grad", "backward"] = "grad",
     **named: Any,
 ) -> dict[str, Any]:
-    """`gradients(loss, left=w1, right=w2)`: the gradients of named tensors for a random cotangent of `loss`,
-    or the reason why there are none, or an error of student code; `loss` may be a function
+    """`gradients(loss, left=w1, right=w2)`: the gradients of named tensors for a random cotangent of `loss`;
+    if there are none, the reason or the error. `loss` may be a function that returns it
 
     `gradients(loss, {"the first w": w}, model=model, losses=losses)`: the same with any name; a module adds
     its parameters, a list its items
 
-    `gradients(loss, by="backward", w=w)`: the same with `backward()`, for code that doesn't support
-    `autograd.grad`, such as a reentrant checkpoint
+    `gradients(loss, by="backward", w=w)`: the same for leaves with `backward()`, for code that doesn't
+    support `autograd.grad`, such as a reentrant checkpoint
 
     Args:
         output: of any shape, or a function without arguments that computes it.
@@ -166,7 +166,7 @@ def gradients(
         cotangent of about 1,000 in each entry, so that a clipped gradient shows; and the names of tensors
         that don't require grad, which get no gradient.
 
-    Does not see: with "backward", non-leaves; leaves that only a checkpoint uses keep the addition to their
+    Misses: with "backward", non-leaves; leaves that only a checkpoint uses keep the addition to their
     ``.grad``.
     """
 

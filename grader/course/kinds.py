@@ -173,7 +173,7 @@ def tensor(  # noqa: PLR0913 - the factors of a tensor
 
 
 def data(*shapes: str, **options: Any) -> Kinds:
-    """A tensor that doesn't require grad, contiguous or not."""
+    """A tensor that doesn't require grad, contiguous or not; it has the options of `tensor`."""
     return tensor(*shapes, **{"roles": ("plain",), "layouts": ("contiguous", "gaps"), **options})
 
 
@@ -227,7 +227,7 @@ def optimizer(
     state: Sequence[str] | None = None,
     says: str = "",
 ) -> Kinds:
-    """An optimizer of the named arguments' parameters, or of some of the last one's (`holds`).
+    """An optimizer of the named arguments' parameters; `holds` selects some of the last one's.
 
     Raises:
         CourseError: there is no such level.
@@ -260,7 +260,7 @@ def pairs(  # noqa: PLR0913 - the factors of a list of batches
     xs: Sequence[str] | None = None,
     says: str = "",
 ) -> Kinds:
-    """A list of batches (x, y) for a network; the first or the last may be invalid (`faults`).
+    """A list of batches (x, y) for a network; `faults` makes the first or the last invalid.
 
     The first x may be a leaf that ``requires grad``.
 

@@ -26,7 +26,7 @@ from grader.course.new import write_new
 from grader.course.settings import Feedback
 from grader.integrations.collect import collect
 from grader.integrations.export import gradescope
-from grader.integrations.export.formats import all_formats, table
+from grader.integrations.export.formats import all_formats, uses
 from grader.integrations.export.github import MAX_SUMMARY, quoted
 from grader.people.record import RECORD, Entry, Record
 from grader.reports.feedback import about_question, feedback_html, feedback_markdown
@@ -718,12 +718,12 @@ def test_the_same_results_give_the_same_files(everything, form):
 
 
 def test_every_format_is_in_the_help_and_in_the_documentation():
-    """Both are made of what the modules say; `python docs/formats.py` writes the table."""
+    """Both are made of what the modules say; `python docs/formats.py` writes the list."""
     said = " ".join(CliRunner().invoke(main, ["export", "--help"]).output.split())
     for name, form in all_formats().items():
         assert f" {name} {' '.join(form.help.replace('`', '').split(chr(10))[0].split())}" in said
     docs = (Path(__file__).parents[2] / "docs/instructors.md").read_text(encoding="utf-8")
-    assert f"\n{table()}\n" in docs, "run: python docs/formats.py"
+    assert f"\n\n{uses()}\n" in docs, "run: python docs/formats.py"
 
 
 def test_a_notebook_of_no_assignment_is_left_out_and_named(desk):

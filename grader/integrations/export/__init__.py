@@ -1,6 +1,6 @@
 """Results in the formats of other systems: one module each, found by being here.
 
-A module with a `FORMAT` is an export: ``export --help``, the messages and the table in
+A module with a `FORMAT` is an export: ``export --help``, the messages and the list in
 ``docs/instructors.md`` read it from there, and the tests of what every export must do include it.
 
 * Only results of notebooks that are still there are exported, because a result outlives its notebook.

@@ -166,7 +166,7 @@ def _canvas_scores(
 FORMAT = Format(
     "canvas",
     _write,
-    advice="Import the file in Canvas's gradebook",
+    advice="import the file in Canvas's gradebook",
     help="`canvas.csv`: your exported gradebook with the scores filled in, and all other cells unchanged",
     gradebook="the gradebook that you exported from Canvas, as CSV",
     needs_gradebook=True,

@@ -303,7 +303,7 @@ FORMAT = Format(
     _write,
     help="`scores.json`: the classroom's file, with each result as an override\n"
     "without that file, `<student>/<assignment>/result.json`",
-    advice="See [Classroom 50](classroom50.md), which needs whole numbers: `export` may multiply all points"
+    advice="see [Classroom 50](classroom50.md), which needs whole numbers: `export` may multiply all points"
     " of an assignment, and says so",
     gradebook="the classroom's scores.json, in a clone of the repository classroom50",
     takes_columns=True,

@@ -122,7 +122,7 @@ FORMAT = Format(
     help="`<repository>/<assignment>.html` and `.md`, for each clone\n"
     "`<assignment>-canvas.zip`, for submissions collected from Canvas\n"
     "`<assignment>-moodle.zip`, for submissions collected from Moodle",
-    advice="Push each folder to its repository. In Canvas choose *Upload Submissions*; students get their"
+    advice="push each folder to its repository. In Canvas choose *Upload Submissions*; students get their"
     " feedback as a notebook. In Moodle switch on *feedback files* for the assignment, and choose *Upload"
     " multiple feedback files in a zip*",
 )

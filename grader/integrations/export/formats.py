@@ -26,10 +26,9 @@ def all_formats() -> Mapping[str, Format]:
     return {form.name: form for form in found}
 
 
-def table() -> str:
-    """The use of each format as a table in Markdown, for the documentation."""
-    rows = (f"| `{form.name}` | {form.advice} |" for form in all_formats().values())
-    return "\n".join(["| format | use |", "|---|---|", *rows])
+def uses() -> str:
+    """The use of each format as a list in Markdown, for the documentation."""
+    return "".join(f"* `{form.name}`: {form.advice}\n" for form in all_formats().values())
 
 
 def columns_of(

@@ -222,5 +222,5 @@ FORMAT = Format(
     _write,
     help="`<assignment>.zip`: an autograder that grades in the sandbox\n"
     "`<assignment>/<student>/results.json`",
-    advice="Upload the zip, and give the container 2 CPUs and 6 GB",
+    advice="upload the zip, and give the container 2 CPUs and 6 GB",
 )

@@ -77,6 +77,6 @@ def _xml(text: str) -> str:
 FORMAT = Format(
     "junit",
     _write,
-    advice="For tools that read test reports",
+    advice="for tools that read test reports",
     help="`<assignment>.xml`: a test suite per student, a test case per check",
 )

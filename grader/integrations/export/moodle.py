@@ -134,8 +134,8 @@ FORMAT = Format(
     _write,
     help="`<assignment>.csv`: e-mail address, ID number, score and feedback of each user in your gradebook,"
     " or your grading worksheet, filled in",
-    advice="Import the file in Moodle's gradebook; upload a worksheet on the assignment's page. Scores that"
-    " you import into the gradebook can't be edited on that page",
+    advice="import the file in Moodle's gradebook, or upload a worksheet on the assignment's page. Scores"
+    " that you import into the gradebook can't be edited on that page",
     gradebook="the gradebook that you exported from Moodle, as CSV, or one assignment's grading worksheet",
     needs_gradebook=True,
 )

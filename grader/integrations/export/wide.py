@@ -38,6 +38,6 @@ def _write(export: Export) -> None:
 FORMAT = Format(
     "wide",
     _write,
-    advice="For a spreadsheet",
+    advice="for a spreadsheet",
     help="`grades.csv`: a row per student, a column per assignment, total and percent",
 )

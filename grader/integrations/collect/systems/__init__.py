@@ -74,9 +74,9 @@ def _of_system(source: Source, context: Context) -> Listing | None:
     return None
 
 
-def table() -> str:
-    """The systems as the rows of a table in Markdown, for the documentation."""
-    return "".join(f"| {system.title} | {system.about} |\n" for system in all_systems())
+def notes() -> str:
+    """A note on each system as a list in Markdown, for the documentation."""
+    return "".join(f"* {system.title}: {system.about}\n" for system in all_systems())
 
 
 def _wrapper(source: Source, context: Context) -> Parts:

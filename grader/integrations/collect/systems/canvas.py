@@ -60,7 +60,7 @@ SYSTEM = System(
     title="Canvas",
     pattern="<name>[_LATE]_<user id>_<submission id>_<file>",
     example=("lovelaceada_LATE_12_345_01_leaves-1.ipynb", "lovelaceada"),
-    about="The last attempt counts. The zip marks late work, and contains no times of submission",
+    about="the last attempt counts",
     parse=parse,
     is_loose=True,
 )

@@ -38,7 +38,7 @@ SYSTEM = System(
     title='GitHub\'s "Download ZIP"',
     pattern="<repository>-main or <repository>-master",
     example=("leaves-ada-main/01_leaves.ipynb", "ada"),
-    about="Add `--prefix leaves`. Unpack the zips into one folder",
+    about="unpack the zips into one folder, and add `--prefix leaves`",
     read=read,
     folder=_NAME,
 )
