@@ -49,7 +49,7 @@ def _with_sensitivity(
 ) -> Any:
     """The same; `beside` is the largest number in the list, tuple or dict that contains the observation."""
     kind = float if isinstance(observed, float) else type(observed)  # a `Number` if it was measured before
-    same = [other for other in perturbed if type(other) is kind]
+    same: list[Any] = [other for other in perturbed if type(other) is kind]
     largest = _largest(observed, found)
     if isinstance(observed, Tensor):
         beside = max(beside, largest)
