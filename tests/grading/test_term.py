@@ -380,12 +380,7 @@ def test_excused_work_counts_nowhere(klass):
     exported = csv.reader(io.StringIO((lms / "canvas.csv").read_text(encoding="utf-8")))
     assert [line[-1] for line in exported][2:] == ["6", "EX", "EX", ""]
     wide = read_csv(lms / "grades.csv")
-    assert [(line["01_tiny"], line["max"]) for line in wide] == [
-        ("6", "6"),
-        ("", "0"),
-        ("0", "6"),
-        ("", "0"),
-    ]
+    assert [(line["01_tiny"], line["max"]) for line in wide] == [("6", "6"), ("", "0"), ("0", "6"), ("", "0")]
     assert not [path for path in lms.rglob("*.xml") if "ben" in path.name]
 
 

@@ -84,7 +84,7 @@ def top_level_await(draft):
 
 
 @case(
-    cells=("ModuleNotFoundError: No module named 'seaborn'", "ModuleNotFoundError: No module named 'wandb'"),
+    cells=("ModuleNotFoundError: No module named 'seaborn'", "ModuleNotFoundError: No module named 'wandb'")
 )
 def packages_in_the_cell_of_the_answer(draft):
     """Unneeded packages that are not installed here, imported above answers: the answers count."""

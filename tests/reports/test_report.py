@@ -54,11 +54,7 @@ def shown(monkeypatch, tmp_path):
         screen = StringIO()
         monkeypatch.setattr(class_table, "Console", lambda **_: Console(file=screen, width=120))
         run = RunSummary(
-            results=list(rows),
-            missing=list(absent),
-            fresh=1,
-            without_notebook=list(without),
-            notes=[*notes],
+            results=list(rows), missing=list(absent), fresh=1, without_notebook=list(without), notes=[*notes]
         )
         print_class(run, tmp_path)
         return screen.getvalue()
@@ -230,10 +226,7 @@ def test_a_student_has_one_mistake_in_a_question():
     late = not_observed(Failure.QUESTION_OVER)
     both = [step_is_wrong(2), step_is_wrong(3), late]
     rows = [row(f"a{number}", message=both) for number in range(3)]
-    rows += [
-        row("b", message=[step_is_wrong(3), None, "Alone."]),
-        row("c", status="untouched", message="?"),
-    ]
+    rows += [row("b", message=[step_is_wrong(3), None, "Alone."]), row("c", status="untouched", message="?")]
     (tiny,) = summarise(rows)
     ((question, mistake),) = tiny.misunderstood
     assert (question.id, question.answered, mistake.students) == ("q1", 4, ("a0", "a1", "a2", "b"))

@@ -87,14 +87,7 @@ def test_everybody_is_there_without_a_script(report, visit):
     assert table.locator("td:first-child > a:first-child bdi").all_text_contents() == names
     assert table.locator("tr:visible").count() == len(names)
     assert page.locator("button, #controls:visible").count() == 0
-    assert table.locator("tr", has_text="nia").inner_text().split() == [
-        "nia",
-        "0",
-        "%",
-        "0",
-        "missing",
-        "—",
-    ]
+    assert table.locator("tr", has_text="nia").inner_text().split() == ["nia", "0", "%", "0", "missing", "—"]
 
 
 def test_names_are_shown_as_they_are(report, visit):

@@ -124,7 +124,7 @@ def test_a_class_is_told_who_changed(klass):
     out = klass.grade(new=RIGHT)
     assert "1 result changed:" in out
     assert next(line for line in out.splitlines() if "another notebook" in line).split()[:6] == [
-        *("=ben", "01_tiny", "1.5", "of", "6", "6"),
+        *("=ben", "01_tiny", "1.5", "of", "6", "6")
     ]
     klass.edit_checks(("@points(3)", "@points(4)"))
     assert "3 results changed:" in klass.grade()
@@ -176,10 +176,7 @@ def test_there_and_back_are_two_changes_each_time(klass):
 def test_of_many_changes_the_first_are_told(capsys, tmp_path):
     """Twenty changes are shown; the others are in the file."""
     found = [change(f"s{number:02}") for number in range(22)]
-    print_class(
-        RunSummary(results=[], missing=[], fresh=0, without_notebook=[], changes=found),
-        tmp_path,
-    )
+    print_class(RunSummary(results=[], missing=[], fresh=0, without_notebook=[], changes=found), tmp_path)
     out = capsys.readouterr().out
     assert "22 results changed:" in out
     assert out.count("checks or course changed") == 20

@@ -38,12 +38,7 @@ RIGHT, WRONG = ANSWERS["q1"], "def double(x):\n    return 3 * x"
 CASES = [
     ("line magics", ["%load_ext autoreload\n%autoreload 0\n!echo hi", RIGHT], [], "passes"),
     ("a timed answer", ["%%time\n" + RIGHT], [], "passes"),
-    (
-        "a captured answer",
-        ["%%capture --no-stderr out\n" + RIGHT, "print(out.stdout)"],
-        [],
-        "passes",
-    ),
+    ("a captured answer", ["%%capture --no-stderr out\n" + RIGHT, "print(out.stdout)"], [], "passes"),
     ("timed inside captured", ["%%capture\n%%time\n" + RIGHT], [], "passes"),
     ("a timed statement", ["%time y = 3", RIGHT.replace("x + x", "x + x + y - 3")], [], "passes"),
     ("a cell in another language", ["%%bash\nexit 0", RIGHT], [], "passes"),

@@ -53,10 +53,7 @@ def with_a_cell_that_stops():
 @pytest.mark.parametrize(
     ("notebook", "said"),
     [
-        (
-            worked(q1=ANSWERS["q1"]),
-            "✘ Still the starter code: q2, q3. These questions would earn 0 points.",
-        ),
+        (worked(q1=ANSWERS["q1"]), "✘ Still the starter code: q2, q3. These questions would earn 0 points."),
         (
             worked(**{**ANSWERS, "q3": "class Counter:\n    def __call__(self): return 1"}),
             "✘ The public check fails: q3. To see why: python -m grader check 01_small q3",
