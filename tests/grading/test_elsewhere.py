@@ -32,30 +32,20 @@ BELOW = "in code cell 2, below `%%timeit`, whose code defines no names in the no
 COPY = "but only the notebook itself is graded: copy the code of that file into it."
 
 
+IN_MARKDOWN = f"double is defined in a Markdown cell (below code cell 1), {NOT_RUN}"
+IN_RAW = f"{UNCHANGED} It is also defined in a raw cell (below code cell 2), {NOT_RUN}"
+RENAMED = f"{NOTHING}, but code cell 2 defines Doubles: if that is your answer, rename it."
+IN_A_FILE = f"{NOTHING}. Code cell 2 runs `%run helper.ipynb`, {COPY}"
+
+
 @pytest.mark.parametrize(
     ("cells", "status", "message"),
     [
-        (
-            [TORCH, ("markdown", DOUBLE), LEAF],
-            "missing",
-            f"double is defined in a Markdown cell (below code cell 1), {NOT_RUN}",
-        ),
-        (
-            [TORCH, STARTER, ("raw", DOUBLE), LEAF],
-            "untouched",
-            f"{UNCHANGED} It is also defined in a raw cell (below code cell 2), {NOT_RUN}",
-        ),
+        ([TORCH, ("markdown", DOUBLE), LEAF], "missing", IN_MARKDOWN),
+        ([TORCH, STARTER, ("raw", DOUBLE), LEAF], "untouched", IN_RAW),
         ([TORCH, f"%%timeit\n{DOUBLE}", LEAF], "missing", f"double is defined {BELOW}"),
-        (
-            [TORCH, DOUBLE.replace("double", "Doubles"), LEAF],
-            "missing",
-            f"{NOTHING}, but code cell 2 defines Doubles: if that is your answer, rename it.",
-        ),
-        (
-            [TORCH, "%run helper.ipynb", LEAF],
-            "missing",
-            f"{NOTHING}. Code cell 2 runs `%run helper.ipynb`, {COPY}",
-        ),
+        ([TORCH, DOUBLE.replace("double", "Doubles"), LEAF], "missing", RENAMED),
+        ([TORCH, "%run helper.ipynb", LEAF], "missing", IN_A_FILE),
     ],
 )
 def test_an_answer_that_does_not_count_is_found(klass, cells, status, message):
@@ -82,7 +72,6 @@ def test_the_error_of_the_cell_with_the_answer_is_the_reason(klass):
 
 
 def test_what_is_found_nowhere_is_said_to_be_missing(klass):
-    """Without any trace of an answer the message is as general as before."""
     klass.grade(ada=[TORCH, LEAF])
     question = klass.result("ada")["questions"][0]
     expected = "No cell of this notebook defines double, or its cell stopped with an error first."

@@ -24,7 +24,6 @@ PICKY = [
 
 @pytest.fixture
 def contracted(klass: TinyClass):
-    """The tiny class, whose first question has a second contract."""
     path = klass.course / "tests" / "hidden" / "test_01_tiny.py"
     path.write_text(path.read_text(encoding="utf-8") + CONTRACT, encoding="utf-8")
     return klass

@@ -129,7 +129,6 @@ def test_it(trained):
 
 
 def judge_all(rubric, submissions):
-    """The verdicts on each submission, by name."""
     return {name: judge(rubric, evidence, RIGHT) for name, evidence in submissions.items()}
 
 
@@ -307,63 +306,37 @@ def test_verdicts(rubric):
 
 def test_what_stopped_before_a_check_could_judge_is_told(rubric):
     """The error of a call, a contract or a cell, or a process's end; none if a check judged an error."""
+
+    def ended(failure, **how):
+        return trained(Answer.without_observation(not_observed(failure, **how)))
+
+    def trained(answered):
+        return Evidence(answers={"trained": answered})
+
     cell = CellFailure(2, Raised(("NameError",), "backward a second time", ""), None)
-    submissions = {
-        "judged": saw(returned(again=["none"])),
-        "contract": Evidence(answers={"trained": answer(raised=ERROR)}),
-        "call": Evidence(answers={"trained": with_error(ERROR)}),
-        "cell": Evidence(cells=[cell]),
-        "slow": Evidence(
-            answers={"trained": Answer.without_observation(not_observed(Failure.TIMEOUT, seconds=10))}
-        ),
-        "late": Evidence(
-            answers={"trained": Answer.without_observation(not_observed(Failure.QUESTION_OVER))}
-        ),
-        "ended": Evidence(answers={"trained": Answer.without_observation(not_observed(Failure.CLOSED))}),
-        "form": saw(["int", 1]),
-    }
-    found = judge_all(rubric, submissions)
-    assert {name: verdicts["test_again"].ending for name, verdicts in found.items()} == {
-        "judged": "",
-        "contract": "RuntimeError",
-        "call": "RuntimeError",
-        "cell": "NameError",
-        "slow": "timeout",
-        "late": "timeout",
-        "ended": "fault",
-        "form": "",
-    }
-    assert {verdicts["test_again"].outcome for verdicts in found.values()} == {"failed"}
-    failures = {name: verdicts["test_again"].finding.failure for name, verdicts in found.items()}
-    assert {name: failure for name, failure in failures.items() if failure} == {
-        "cell": Failure.NOT_REACHED,
-        "slow": Failure.TIMEOUT,
-        "late": Failure.QUESTION_OVER,
-        "ended": Failure.CLOSED,
-    }
+    for evidence, ending, failure in (
+        (saw(returned(again=["none"])), "", None),
+        (trained(answer(raised=ERROR)), "RuntimeError", None),
+        (trained(with_error(ERROR)), "RuntimeError", None),
+        (Evidence(cells=[cell]), "NameError", Failure.NOT_REACHED),
+        (ended(Failure.TIMEOUT, seconds=10), "timeout", Failure.TIMEOUT),
+        (ended(Failure.QUESTION_OVER), "timeout", Failure.QUESTION_OVER),
+        (ended(Failure.CLOSED), "fault", Failure.CLOSED),
+        (saw(["int", 1]), "", None),
+    ):
+        verdict = judge(rubric, evidence, RIGHT)["test_again"]
+        assert (verdict.outcome, verdict.ending, verdict.finding.failure) == ("failed", ending, failure)
 
 
 STRANGE = [
-    ["none"],
-    ["int", 3],
-    ["other", "dict"],
-    ["other", "tuple"],
-    ["raised", ERROR],
-    ["list", []],
-    ["dict", []],
-    returned(weight=["other", "Tensor"]),
-    returned(weight=["none"]),
-    returned(weight=["raised", ERROR]),
-    returned(losses=["other", "list"]),
-    returned(losses=["none"]),
-    returned(losses=["list", []]),
+    *(["none"], ["int", 3], ["other", "dict"], ["raised", ERROR], ["list", []], ["dict", []]),
+    *(returned(weight=weight) for weight in (["other", "Tensor"], ["none"], ["raised", ERROR])),
+    *(returned(losses=losses) for losses in (["other", "list"], ["none"], ["list", []], ["raised", ERROR])),
     returned(losses=["list", [["none"], ["none"]]]),
     returned(losses=["list", [["str", "3"], ["int", 1]]]),
     returned(losses=["dict", []]),
     returned(losses=["list", [["float", float("nan")], ["float", float("inf")]]]),
-    returned(losses=["raised", ERROR]),
-    returned(again=["other", "Raised"]),
-    returned(again=["str", "RuntimeError"]),
+    *(returned(again=again) for again in (["other", "Raised"], ["str", "RuntimeError"])),
 ]
 
 
@@ -390,17 +363,14 @@ def test_what_raised_or_never_came_is_judged(rubric):
         assert told == {"It was too slow."} if name == "lost" else all("code cell 2" in text for text in told)
 
 
+LOST = Answer.without_observation(NotObserved("it was too slow"))
+
+
 @pytest.mark.parametrize(
     ("answered", "words"),
     [
-        (
-            Answer.without_observation(NotObserved("it was too slow")),
-            "contract trained could not observe the reference: it was too slow",
-        ),
-        (
-            answer(raised=ERROR),
-            "contract trained fails on the reference with RuntimeError: backward a second time",
-        ),
+        (LOST, "contract trained could not observe the reference: it was too slow"),
+        (answer(raised=ERROR), "trained fails on the reference with RuntimeError: backward a second time"),
     ],
 )
 def test_a_reference_without_facts_judges_nobody(rubric, answered, words):

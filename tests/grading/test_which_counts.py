@@ -1,13 +1,13 @@
 """Which notebook counts and when it was submitted, from the command line to the results."""
 
+import re
 import zipfile
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from committing import commit_all
-from tiny_course import HALF, RIGHT, write_notebook
+from tiny_course import HALF, RIGHT, STARTER, write_notebook
 
-STARTER = ["import torch", "def double(x):\n    return x", "def leaf(n):\n    return n"]
 DUE = datetime(2026, 10, 12, 21, 59, tzinfo=UTC)
 SETTINGS = """[term]
 time_zone = "UTC"
@@ -22,10 +22,10 @@ def settings(klass, first="false"):
     klass.settings(f"{SETTINGS}in_time_first = {first}\n")
 
 
-@pytest.mark.parametrize("copy", [".virtual_documents/01_tiny.ipynb", ".Trash-1000/files/01_tiny.ipynb"])
 @pytest.mark.parametrize("way", ["folders", "clones"])
-def test_a_copy_that_a_tool_keeps_is_ignored(klass, tmp_path, copy, way):
+def test_a_copy_that_a_tool_keeps_is_ignored(klass, tmp_path, way):
     """Newer and of plain Python, it costs nothing, makes no row, and is named with the reason."""
+    copy = ".virtual_documents/01_tiny.ipynb"
     source = klass.submissions if way == "folders" else tmp_path / "clones"
     repository = source / ("ada" if way == "folders" else "hw-ada")
     write_notebook(repository / "01_tiny.ipynb", RIGHT)
@@ -52,8 +52,8 @@ def test_a_guess_never_beats_a_certainty(klass):
     write_notebook(klass.submissions / "ada/hw3-part1.ipynb", ["def leaf(n):\n    return 3"], modified=1.8e9)
     klass.grade()
     assert klass.scores() == {"ada": "6"}
-    assert [each["path"] for each in klass.result("ada")["ignored"]] == ["ada/hw3-part1.ipynb"]
-    assert klass.result("ada")["with_answers"] == ["ada/hw3-part1.ipynb"]
+    (ignored,) = klass.result("ada")["ignored"]
+    assert ignored["path"] == "ada/hw3-part1.ipynb" and "only by its functions" in ignored["reason"]
     page = (klass.out / "students/ada.html").read_text(encoding="utf-8")
     assert page.index("is the version that counts") < page.index("contain answers: ada/hw3-part1.ipynb")
 
@@ -71,14 +71,12 @@ def test_starter_code_never_beats_work(klass):
 
 
 def test_other_files_alone_are_an_error_under_the_name_of_the_roster(klass):
-    """A student with a PDF only has a row in error."""
     klass.hand_in("ben", RIGHT)
     (klass.submissions / "ada-l").mkdir()
     (klass.submissions / "ada-l/essay.pdf").write_bytes(b"%PDF-1.7")
     (klass.submissions / "roster.csv").write_text("name,github\nAda Lovelace,ada-l\nben,ben\n")
     klass.grade()
-    found = [(name, row["status"]) for name, row in klass.rows().items()]
-    assert ("Ada Lovelace", "error") in found
+    assert klass.rows()["Ada Lovelace"]["status"] == "error"
     assert "ada-l" not in klass.rows()
 
 
@@ -181,13 +179,10 @@ def test_the_report_has_a_table_of_late_work(klass):
         klass.hand_in(student, sources, modified=(DUE + timedelta(hours=hours)).timestamp())
     klass.grade()
     page = (klass.out / "report.html").read_text(encoding="utf-8")
-    _, _, table = page.partition('<h2 id="late">')
-    lines = table.partition("</table>")[0].split("<tr>")[2:]
-    cells = [line.replace("</td>", "").split("<td")[1:] for line in lines]
-    told = [[cell.partition(">")[2].strip() for cell in row] for row in cells]
-    assert [row[2:] for row in told[:2]] == [
-        ["2026-10-13 00:59", "3 h", "0.6</tr>"],
-        ["2026-10-14 03:59", "30 h", "1.2</tr>"],
+    table = page.partition('<h2 id="late">')[2].partition("</table>")[0]
+    told = [" ".join(re.sub("<[^>]*>", " ", line).split()) for line in table.split("<tr>")[2:]]
+    assert told == [
+        "ada 01_tiny 2026-10-13 00:59 3 h 0.6",
+        "ben 01_tiny 2026-10-14 03:59 30 h 1.2",
+        "all 1.8",
     ]
-    assert told[2][0] == "all" and told[2][4].startswith("1.8</tr>")
-    assert "eve" not in table.partition("</table>")[0]
