@@ -128,6 +128,7 @@ def test_one_student_is_graded_and_the_others_keep_their_rows(klass):
     assert "missing" in klass.grade()
     assert "This run: 1 graded again\n" in klass.grade("--student", "ada", "--force")
     assert klass.scores() == {"ada": "6", "ben": "1.5", "'=zoe": "0"}
+    assert (klass.out / "feedback" / "ben" / "01_tiny.md").is_file()
 
 
 def test_what_is_of_no_known_assignment_is_in_error_whichever_is_graded(klass):

@@ -8,24 +8,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from grader.graphs.picture import Picture
-from grader.reports.document import (
-    Block,
-    Bullets,
-    Check,
-    Code,
-    Contents,
-    Drawings,
-    Fold,
-    Group,
-    Heading,
-    Legend,
-    Paragraph,
-    Row,
-    Section,
-    Snippet,
-    Span,
-    Table,
-)
+from grader.reports import document
+from grader.reports.document import Block, Check, Fold, Paragraph, Row, Span, Table
 from grader.reports.html import html
 from grader.reports.markdown import markdown
 from grader.reports.plain import plain
@@ -38,20 +22,20 @@ def every_block(text):
     """A block of each kind, with this text wherever a student's may be."""
     check = Check(text, "failed", "0 of 2", [Paragraph(text)])
     return [
-        Heading([text, Span(text), Span(text, "points")]),
+        document.Heading([text, Span(text), Span(text, "points")]),
         Paragraph([text, *(Span(text, style) for style in ("exact", "strong", "emphasis"))], "hint"),
-        Bullets([text, [Span(text), text]]),
+        document.Bullets([text, [Span(text), text]]),
         Table([[text, Span(text)]], ("first", "second")),
-        Code([Row(1, text.replace("\x1b", "").replace("\u202e", ""), is_marked=True)]),
-        Snippet(text),
+        document.Code([Row(1, text.replace("\x1b", "").replace("\u202e", ""), is_marked=True)]),
+        document.Snippet(text),
         check,
-        Group("Others", [check, check]),
+        document.Group("Others", [check, check]),
         Fold("Closed", text, [Paragraph(text)], "code"),
         Fold("Open", text, [Paragraph(text)], "xray", is_open=True),
-        Drawings([("", PICTURE)]),
-        Legend(),
-        Section("q1", [Paragraph(text)], "notice"),
-        Contents([(text, "q1", "full")]),
+        document.Drawings([("", PICTURE)]),
+        document.Legend(),
+        document.Section("q1", [Paragraph(text)], "notice"),
+        document.Contents([(text, "q1", "full")]),
     ]
 
 
@@ -81,7 +65,7 @@ def test_in_html_a_text_is_a_text(block):
     assert "script" not in found.names
     assert found.targets <= {"#q1"}
     assert not re.search("[\x1b\u202e]", page)
-    assert "alert(1)" in page or isinstance(block, Legend)
+    assert "alert(1)" in page or isinstance(block, document.Legend)
 
 
 @pytest.mark.parametrize("block", every_block(HOSTILE), ids=lambda block: type(block).__name__)

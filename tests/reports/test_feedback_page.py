@@ -40,13 +40,8 @@ def feedback(tmp_path_factory):
     """Feedback with everything: strange names, long words, a solved question, and pictures side by side."""
     checks = [check(message=f"RuntimeError: {'W' * 200} `with x:`")]
     questions = PASSED, question("q2", checks=checks), replace(FAILED, id="q4"), NOT_ANSWERED
-    names = {
-        "student": NAMES,
-        "notebook": f"{NAMES}.ipynb",
-        "superseded": (NAMES, NAMES),
-        "cells": [failed_cell(1), failed_cell(2)],
-    }
-    told = result(*questions, **names)
+    names = {"student": NAMES, "notebook": f"{NAMES}.ipynb", "superseded": (NAMES, NAMES)}
+    told = result(*questions, **names, cells=[failed_cell(1), failed_cell(2)])
     pictures = {"q1": [picture(2)], "q2": [picture(9, picture(3))]}
     path = tmp_path_factory.mktemp("feedback") / "01_tiny.html"
     rows = [Row(None, "… 97 lines are not shown"), Row(98, "def " + "x" * 196), Row(99, "    return", True)]
@@ -86,16 +81,7 @@ def test_everything_can_be_read_in_the_light_and_in_the_dark(feedback, visit, sc
     page = visit(feedback, color_scheme=scheme)
     ground = luminance(page, computed("body", "backgroundColor"))
     assert (ground < 0.1) == (scheme == "dark")
-    for selector in (
-        "body",
-        ".soft",
-        ".hint",
-        ".passed",
-        ".failed",
-        "figcaption",
-        ".scores a",
-        ".cells a, a",
-    ):
+    for selector in "body", ".soft", ".hint", ".passed", ".failed", "figcaption", ".scores a", ".cells a, a":
         assert contrast(luminance(page, computed(selector)), ground) >= 4.5, selector
     assert contrast(luminance(page, computed("#q2 svg text", "fill")), ground) >= 4.5
     marked = luminance(page, computed("#q2 mark", "backgroundColor"))
@@ -118,7 +104,6 @@ def test_own_code_is_open_and_its_marks_are_told(feedback, visit):
 
 
 def test_a_picture_is_folded_until_it_is_opened(feedback, visit):
-    """An X-ray is shown when asked, without any script."""
     page = visit(feedback, java_script_enabled=False)
     assert not page.locator("#q2 figure svg").first.is_visible()
     assert not page.locator("#q1 .xray svg").is_visible()

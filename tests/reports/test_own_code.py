@@ -60,14 +60,10 @@ def test_the_rest_of_a_very_long_cell_is_not_read():
 
 @pytest.mark.parametrize(
     "changes",
-    [
-        {"checks": [check(outcome="passed", place=Place(1, 2, "f", "return helped()"))]},
-        {"status": "missing"},
-        {"status": "untouched"},
-    ],
+    [{"checks": [check(outcome="passed", place=Place(1, 2, "f", "return helped()"))]}]
+    + [{"status": status} for status in ("missing", "untouched")],
 )
 def test_no_code_stands_where_nothing_of_it_failed(changes):
-    """Of a question that was solved, or not answered, nothing is shown."""
     assert code_of([DEFINITION], **changes) == ()
 
 
@@ -108,7 +104,7 @@ def test_a_page_stays_small_whatever_a_cell_is(cell):
 def test_a_row_is_a_line():
     """Tabs are spaces, and what ends a line, turns it round or cannot be seen is replaced."""
     (excerpt,) = code_of(["\tx\fy\x1b[31m\x85\u2028\u202e\u200b\N{GREEK SMALL LETTER PI}"])
-    assert [row.text for row in excerpt.rows] == ["    x�y�[31m�����π".replace("�����", "�" * 4)]
+    assert [row.text for row in excerpt.rows] == ["    x�y�[31m����π"]
 
 
 def test_own_code_is_no_markup():

@@ -56,7 +56,6 @@ def test_a_page_tells_each_mistake_once():
 
 
 def test_an_error_is_told():
-    """What could not be graded has its reason and no questions, and so has a notebook of no assignment."""
     page = page_of(
         row("ada", error="It is empty.", score=0.0), row("ada", stem=None, error="It is none.", score=0.0)
     )

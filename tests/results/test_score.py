@@ -67,7 +67,6 @@ def test_a_check_of_side_effects_earns_nothing_beside_a_failed_check(other, poin
     [(3, 0.7, "2.1"), (7, 0.1, "0.7"), (0.1, 0.3, "0.03"), (11, 0.55, "6.05")],
 )
 def test_a_part_has_no_digits_without_an_end(points, partial_credit, score):
-    """A part of the points is written as a person would write it."""
     assert str(earns((points, "partly", "failed"), partial_credit=partial_credit)[0]) == score
 
 
@@ -112,7 +111,6 @@ def test_never_more_than_half_unless_all_passed(triples):
 @settings(max_examples=100, deadline=None, database=None)
 @given(TRIPLES, st.data())
 def test_passing_one_more_check_never_costs(triples, data):
-    """A check that passes after all never lowers the score."""
     place = data.draw(st.integers(0, len(triples) - 1))
     better = [*triples]
     better[place] = (triples[place][0], "passed", triples[place][2])

@@ -58,7 +58,6 @@ def digest_of(source, name="train"):
 
 
 def test_names_comments_annotations_and_layout_make_no_difference():
-    """An answer that somebody renamed and tidied up is the same answer."""
     assert digest_of(ANSWER) == digest_of(RENAMED) != ""
     assert digest_of(f"%matplotlib inline\nx = 1\n{ANSWER}") == digest_of(ANSWER)
     other = LAYER.replace("(self, x)", "(me, z)").replace("x * self", "z * me").replace("(self.w", "(me.w")
@@ -119,12 +118,10 @@ def test_a_copied_notebook_with_every_local_variable_renamed_is_found():
 
     pairs = [submitted("ada", None), submitted("ben", with_locals_renamed)]
     cells = {result.student: of_student for result, of_student in pairs}
-    assert all(a.source != b.source for a, b in zip(cells["ada"], cells["ben"], strict=True))
     others = [graded(f"s{n}", 1.0, 2.0, 0.0, 4.0, 1.0, 0.0) for n in range(38)]
     (work,) = same_work([*others, *(result for result, _ in pairs)], lambda result: cells[result.student])
     assert work.students == ("ada", "ben")
     assert {*work.answers} == {"q1", "q2", "q3", "q4", "q5", "q6"}
-    assert any("make_weight" in sides.left for sides in work.sides)
     assert work.sides[0].left != work.sides[0].right
 
 
@@ -152,6 +149,7 @@ def with_locals_renamed(source):
         ("loss.backward()", "x.backward()"),
         ("p.grad = None", "pass"),
         ("lr * p.grad", "p.grad * lr"),
+        ("None", "'\\d'"),  # of which the parser warns
     ],
 )
 def test_what_an_answer_does_makes_a_difference(old, new):
@@ -162,7 +160,6 @@ def test_what_an_answer_does_makes_a_difference(old, new):
 @pytest.mark.parametrize(
     "source",
     [
-        "",
         "def train(net, data):\n    return net",
         ANSWER.replace("train", "other"),
         f"if True:\n    {ANSWER.strip()}",
@@ -172,7 +169,7 @@ def test_what_an_answer_does_makes_a_difference(old, new):
         f"{ANSWER}\x00",
         ANSWER.replace("losses = []", f"losses = {'-' * 3_000}1"),
     ],
-    ids=range(9),
+    ids=range(8),
 )
 def test_what_says_nothing_is_not_compared(source):
     """What is short, missing, nested, huge, or cannot be parsed."""
@@ -186,13 +183,7 @@ def test_starter_code_is_not_a_students_own():
     assert digest(ANSWER, "train", "def train(net, data, lr=0.1):\n    ...")[0] == digest_of(ANSWER)
 
 
-def test_a_warning_of_the_parser_is_no_matter():
-    """A backslash that means nothing in a text is common, and no error."""
-    assert digest_of(ANSWER.replace("None", "'\\d'"))
-
-
 def test_the_last_definition_in_the_cell_of_the_answer_counts():
-    """An answer's digest is of the cell that its result names."""
     of_cell = replace(graded("ada").questions[0], function="train", cell=2)
     result = replace(graded("ada"), questions=(of_cell,))
     twice = f"def train():\n    pass\n{ANSWER}"
@@ -231,12 +222,8 @@ def test_a_rare_wrong_answer_is_enough():
     """Both students are named, with the questions in which their answers are equal."""
     results = [graded("ada", 1.0, 0.0), graded("ben", 1.0, 0.0), graded("cem", 1.0, 0.0)]
     (work,) = found(results, ada="xy", ben="xy", cem="zw")
-    assert (work.students, work.answers, work.mistakes, work.weight) == (
-        ("ada", "ben"),
-        ("q1", "q2"),
-        (),
-        2.0,
-    )
+    assert (work.students, work.answers) == (("ada", "ben"), ("q1", "q2"))
+    assert (work.mistakes, work.weight) == ((), 2.0)
     assert who(results, ada="x ", ben="y ", cem="x ") == [("ada", "cem")]
     assert found(results) == []
 
@@ -283,14 +270,12 @@ def test_shared_mistakes_are_enough_without_an_equal_answer():
 
 
 def test_what_everybody_has_does_not_count():
-    """The answer of a whole class says nothing about two of them."""
     names = [f"s{number:02}" for number in range(30)]
     results = [graded(name, 1.0, 1.0, 1.0) for name in names]
     assert found(results, **dict.fromkeys(names, "xyz")) == []
 
 
 def test_students_who_share_the_same_things_are_one_group():
-    """Three students with the same rare answer are named together."""
     results = [graded(f"s{number}", 1.0, 1.0) for number in range(9)]
     assert who(results, s1="xy", s3="xy", s5="xy") == [("s1", "s3", "s5")]
 
@@ -298,10 +283,8 @@ def test_students_who_share_the_same_things_are_one_group():
 def test_the_same_notebook_is_named_once():
     """A file that two students submitted comes first; their answers need no other entry."""
     results = [graded("ada", 1.0, sha256="f"), graded("ben", 1.0, sha256="f"), graded("cem", 1.0)]
-    assert [(work.students, work.is_file) for work in found(results[:2], ada="x", ben="x")] == [
-        (("ada", "ben"), True)
-    ]
-    assert found(results, ada="x", ben="x")[0].is_file
+    (work,) = found(results, ada="x", ben="x")
+    assert (work.students, work.is_file) == (("ada", "ben"), True)
 
 
 def test_what_was_not_answered_is_nobodys_work():
@@ -316,7 +299,6 @@ def test_what_was_not_answered_is_nobodys_work():
 
 
 def test_assignments_are_compared_by_themselves():
-    """The same answer in another assignment is another answer."""
     results = [graded("ada", 1.0), graded("ben", 1.0, stem="02_other")]
     assert found(results, ada="x", ben="x") == []
 
@@ -330,7 +312,6 @@ def test_what_is_shown_side_by_side_is_bounded():
     ]
     read = []
     groups = same_work(results, lambda result: (read.append(result.student), cells_of([source]))[1])
-    assert len(groups) == 30
-    assert len(read) == 20
+    assert (len(groups), len(read)) == (30, 20)
     (sides,) = groups[0].sides
     assert len(sides.left) < 5_000
