@@ -12,7 +12,6 @@ METHOD = "class Other:\n    def answer(self):\n        return 1"
 
 
 def notebook(*sources, others=()):
-    """A notebook of these code cells and of others, each with its type and the number of cells above."""
     return Notebook("", cells_of(sources), None, tuple(OtherCell(*other) for other in others))
 
 
@@ -33,7 +32,6 @@ def where(read, *, released=(), failed=(), counted=None):
     ],
 )
 def test_a_definition_below_a_cell_magic(source, line):
-    """The cell and the magic are named."""
     expected = f"in code cell 2, below {line}, whose code defines no names in the notebook: delete that line"
     assert where(notebook("x = 1", source)) == expected
 
@@ -53,7 +51,6 @@ def test_the_same_magics_run_their_body_here_and_in_a_worker():
     ],
 )
 def test_a_definition_in_a_cell_that_is_not_run(other, expected):
-    """The type of the cell and its place are named."""
     found = where(notebook("x = 1", others=[other]))
     assert found == f"in {expected}, which is not run: make it a code cell"
 
@@ -116,10 +113,7 @@ def test_a_line_that_runs_another_file():
 @pytest.mark.parametrize(
     "source",
     [
-        " " * 1_000_000,
-        "\n" * 1_000_000,
-        " \n" * 500_000 + "answer",
-        "answer\n" + "%%" * 500_000,
+        *("\n" * 1_000_000, " \n" * 500_000 + "answer", "answer\n" + "%%" * 500_000),
         "def answe(x): ...\n" * 50_000 + "answer",
         "".join(f"def make_weigh{n}(): ...\n" for n in range(40_000)) + "answer",
         "async \t" * 150_000 + "answer",

@@ -51,7 +51,6 @@ def test_several_questions_have_one_short_sentence():
 
 
 def test_a_question_without_levels_has_its_task():
-    """Where no levels are known, the sentence names the task."""
     said = "The public check passes. The graded checks test everything that the task says."
     assert coverage(question({})) == said
 

@@ -97,21 +97,12 @@ def test_a_cell_that_is_gone_comes_back_in_its_place(folder):
 
 def test_without_ids_the_definition_that_counts_is_reset(folder):
     """Of several cells without ids that define the function, the last is replaced; the others are named."""
-    cells = [
-        code("def double(x):\n    return 1"),
-        code("double = abs"),
-        code("def double(x:\n"),
-        code("double(1)"),
-    ]
-    path = write(folder / "01_small.ipynb", document(cells, assignment_name=STEM))
+    sources = ["def double(x):\n    return 1", "double = abs", "def double(x:\n", "double(1)"]
+    path = write(folder / "01_small.ipynb", document([*map(code, sources)], assignment_name=STEM))
     planned, kept = reset(path)
     after = json.loads(path.read_text())["cells"]
-    assert ["".join(cell["source"]) for cell in after] == [
-        "def double(x):\n    return 1",
-        "double = abs",
-        STUBS["q1"],
-        "double(1)",
-    ]
+    sources[2] = STUBS["q1"]
+    assert ["".join(cell["source"]) for cell in after] == sources
     assert kept.read_text() == "def double(x:\n"
     assert (planned.others, planned.later) == ((1, 2), ())
 
@@ -128,7 +119,6 @@ def test_a_later_definition_is_told_about(folder):
 
 
 def test_nothing_happens_unless_somebody_agrees(folder):
-    """Without an answer, or after a no, the notebook is as it was, and nothing lies beside it."""
     path = write(folder / "01_small.ipynb", worked(q1=ANSWERS["q1"]))
     before = path.read_bytes(), sorted(folder.iterdir())
     refused = CliRunner().invoke(main, ["reset", str(path), "q1"], input="n\n")
@@ -153,7 +143,6 @@ def test_a_stub_is_left_alone(folder):
 
 
 def test_what_was_saved_meanwhile_is_not_lost(folder):
-    """If the notebook is saved between reading and writing, it stays as it was saved."""
     path = write(folder / "01_small.ipynb", worked(q1=ANSWERS["q1"]))
     notebook = open_notebook(path)
     planned = plan(notebook, notebook.question("q1"))
@@ -175,11 +164,7 @@ WORKED = json.dumps(worked(q1=ANSWERS["q1"])).encode()
         (json.dumps(OLD).encode(), True, "open it there, save it"),
         (WORKED.replace(b"return x + x", b"return x + x  # \xff"), True, "open it there, save it"),
     ],
-    ids=[
-        "the starter code is not known",
-        "format 3",
-        "bytes that are no UTF-8, so that other cells would change",
-    ],
+    ids=["the starter code is not known", "format 3", "bytes that are no UTF-8, so other cells would change"],
 )
 def test_what_cannot_be_reset_safely_stays_as_it_is(content, is_near, told, folder):
     """The notebook is refused with what to do, and not a byte of it changes."""

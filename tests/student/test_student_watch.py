@@ -84,14 +84,12 @@ def test_a_terminal_is_cleared_and_a_pipe_is_not(folder):
 
 
 def save(path, notebook):
-    """Save a notebook as Jupyter does."""
     new = write(path.with_name(".new.ipynb"), notebook)
     new.replace(path)
 
 
 @contextmanager
 def watching(folder, **environment):
-    """`watch` in a pipe."""
     with subprocess.Popen(
         [sys.executable, "-m", "grader", "watch", str(folder)],
         cwd=ROOT,
