@@ -78,7 +78,6 @@ class Draft:
         self.cells += map(code, sources)
 
     def forget_its_name(self):
-        """Take away what the metadata says, as Colab and other front ends do."""
         self.document["metadata"] = {}
 
     def text(self, **how):
@@ -87,14 +86,8 @@ class Draft:
 
 def code(source, **fields):
     """A code cell, as a front end writes it."""
-    return {
-        "cell_type": "code",
-        "execution_count": 7,
-        "metadata": {},
-        "outputs": [],
-        "source": source,
-        **fields,
-    }
+    cell = {"cell_type": "code", "execution_count": 7, "metadata": {}, "outputs": [], "source": source}
+    return {**cell, **fields}
 
 
 @dataclass(frozen=True)
