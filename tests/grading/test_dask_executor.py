@@ -123,7 +123,6 @@ def run(submissions, out, *options):
 
 
 def results(out):
-    """Every result, without the time when it was written."""
     found = {}
     for path in sorted((out / "submissions").rglob("*.json")):
         found[path.parent.name] = json.loads(path.read_text(encoding="utf-8"))
@@ -236,7 +235,6 @@ def odd(dask):
 
 
 def test_a_worker_unlike_the_others_is_refused(dask, odd):
-    """It is named, with the difference, before anything is observed."""
     worker = odd(ANOTHER_GRADER)
     said = f"grader is 1.0.0 on this machine, but 0.9 on {worker.address}: install the same"
     with pytest.raises(GraderError, match=said), DaskExecutor(dask.address, SETTINGS):
@@ -254,7 +252,6 @@ def test_a_worker_without_grader_is_refused(unused):
 
 
 def test_a_worker_without_a_sandbox_gets_no_notebook(dask, odd, submissions, course, tmp_path):
-    """Exit status 3, the worker's name, no result."""
     worker = odd(NO_SANDBOX)
     ended = run(submissions, tmp_path / "out", "--scheduler", dask.address)
     assert ended.exit_code == 3
@@ -301,7 +298,6 @@ def test_who_stops_leaves_no_work_behind(dask, course, crowd, tmp_path, number):
 
 @pytest.mark.long
 def test_a_run_without_workers_comes_to_an_end(tmp_path, monkeypatch):
-    """The last worker has gone: after a while the run says so, and how to start one."""
     monkeypatch.setattr(dask_executor, "_HOPE_SECONDS", 1.0)
     monkeypatch.setattr(dask_executor, "_LOOK_SECONDS", 0.2)
     with DaskCluster(tmp_path) as lonely, time_limit(60):

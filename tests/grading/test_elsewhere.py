@@ -11,7 +11,6 @@ STARTER = 'def double(x):\n    """Twice x."""\n    return x'
 
 
 def hand_in(klass, student, cells, **metadata):
-    """A notebook of code cells; a cell of another type is given with its type."""
     path = klass.hand_in(student, [cell if isinstance(cell, str) else cell[1] for cell in cells])
     document = json.loads(path.read_text(encoding="utf-8"))
     for cell, given in zip(document["cells"], cells, strict=True):
@@ -20,7 +19,6 @@ def hand_in(klass, student, cells, **metadata):
 
 
 def pages(klass, student):
-    """The feedback of a student, and the report of the class."""
     page = (klass.out / "feedback" / student / "01_tiny.html").read_text(encoding="utf-8")
     return page, (klass.out / "report.html").read_text(encoding="utf-8")
 
@@ -93,7 +91,6 @@ def test_starter_code_below_an_answer_counts_and_is_named(klass):
 
 
 def test_starter_code_below_an_answer_in_the_same_cell(klass):
-    """The cell is named once."""
     klass.grade(ada=[TORCH, f"{DOUBLE}\n{STARTER}", LEAF])
     assert klass.result("ada")["questions"][0]["elsewhere"] == (
         "double is defined more than once in code cell 2, and the last definition, which counts, is the"
@@ -120,7 +117,6 @@ STUB = "def f():\n    ..."
     ],
 )
 def test_the_answer_above_starter_code(zygote, cells, above):
-    """It is the last definition of the name above the starter code that is not the starter code."""
     seen = look(zygote, cells, f="1")
     assert (seen.status, seen.evidence.answer_above) == ({"f": "untouched"}, {"f": above})
 
@@ -150,7 +146,6 @@ def test_a_variable_with_the_name_of_the_function(klass):
     ],
 )
 def test_what_is_not_callable(zygote, cell, kind):
-    """Functions, classes, and objects with a `__call__` can be answers; no code of the notebook runs."""
     seen = look(zygote, [F, cell], f="1")
     assert seen.evidence.not_callable == ({"f": kind} if kind else {})
     assert seen.status["f"] == ("missing" if kind or "del" in cell else "answered")

@@ -89,7 +89,6 @@ def test_what_failed_stands_on_the_first_screen(klass):
 
 
 def test_the_command_for_more_can_be_typed_as_it_is_shown(klass):
-    """A name with a blank is quoted, and the folder of results is named."""
     klass.hand_in("Ada Lovelace", HALF)
     klass.grade()
     shown = said(klass, "Ada Lovelace", "01_tiny", "q1").partition("python -m grader ")[2]
@@ -114,7 +113,6 @@ def test_of_many_failures_the_first_are_shown(klass):
 
 
 def test_of_a_right_answer_it_is_said_that_nothing_failed(klass):
-    """And of what was not answered, which questions these are."""
     klass.grade(ada=RIGHT, kim=["import torch", *RIGHT[2:]])
     assert "No check of an answer failed." in said(klass, "ada", "01_tiny")
     assert "unanswered q1 " in said(klass, "kim", "01_tiny")
@@ -130,7 +128,6 @@ def test_of_a_named_question_what_failed_comes_first(graded):
 
 
 def test_a_changed_assertion_is_replayed_and_the_difference_told(graded):
-    """What was observed then is judged by the checks of now, and both are said."""
     graded.edit_checks(("assert made.seen.tensor().is_leaf", "assert not made.seen.tensor().is_leaf"))
     out = said(graded, "ben", "01_tiny", "--all")
     assert "judged now not the same as what is stored" in out
@@ -154,7 +151,6 @@ def test_a_changed_contract_is_said(graded):
 
 
 def test_a_new_contract_cannot_be_replayed(graded):
-    """Where the checks of now ask for other facts, nothing is judged, and what was seen is shown."""
     graded.edit_checks(
         (
             'made = contract("leaf", {"n": own(length, says="the length")}, name="made"',
@@ -169,7 +165,6 @@ def test_a_new_contract_cannot_be_replayed(graded):
 
 
 def test_without_a_reference_what_was_seen_is_shown(graded):
-    """A reference that was deleted leaves the facts of the submission."""
     for path in (graded.out / "reference").glob("*.json"):
         path.unlink()
     out = said(graded, "ben", "01_tiny", "--all")
@@ -178,7 +173,6 @@ def test_without_a_reference_what_was_seen_is_shown(graded):
 
 
 def test_without_evidence_the_verdicts_are_shown(graded):
-    """Evidence that was deleted or spoiled leaves what the result says."""
     (graded.out / "evidence" / "ben" / "01_tiny.json").write_text("0\n{", encoding="utf-8")
     out = said(graded, "ben", "01_tiny", "--all")
     assert "What was observed of this notebook is not stored any more" in out
@@ -186,7 +180,6 @@ def test_without_evidence_the_verdicts_are_shown(graded):
 
 
 def test_another_notebook_at_its_place_is_not_taken_for_the_graded(graded):
-    """Of a file that changed since, or is gone, no code is shown; which cell counted is stored."""
     path = graded.submissions / "ben" / "01_tiny.ipynb"
     for change in (lambda: graded.hand_in("ben", RIGHT), path.unlink):
         change()
@@ -236,7 +229,6 @@ def test_errors_and_what_was_not_answered_are_explained(klass):
 
 
 def test_names_that_are_not_known_get_the_nearest(graded):
-    """A misspelt name is met by what may have been meant; a path is only a name that no student has."""
     assert "bne is not a student of this class: did you mean ben?" in refused(graded, "bne", "01_tiny")
     assert "no result of ben for 01_tine; there is 01_tiny" in refused(graded, "ben", "01_tine")
     assert "../zoe is not a student of this class: there is ben" in refused(graded, "../zoe", "01_tiny")
@@ -252,7 +244,6 @@ def test_results_that_are_missing_or_spoiled_are_named(klass):
 
 
 def test_a_strangers_text_controls_no_terminal(klass):
-    """Control characters, markup and commands of runners in a student's code and errors are only text."""
     nasty = "def double(x):\n    raise ValueError('[red]\\x1b[31m ::error::x')  # \x1b[2J ::set-output::"
     klass.grade(ada=["import torch", nasty])
     out = klass.explain("ada", "01_tiny").stdout

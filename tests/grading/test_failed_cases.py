@@ -30,7 +30,6 @@ def contracted(klass: TinyClass):
 
 
 def test_try_lists_the_cases_and_those_that_an_answer_fails(contracted):
-    """Each case stands there with its number and words; of an answer the failed ones with what is found."""
     out = contracted.run("try", "01_tiny", "scaled", "--answer", "squared", "--answer", "added").output
     lines = [line.strip() for line in out.splitlines()]
     assert "0  typical" in lines
@@ -52,7 +51,6 @@ def test_try_shows_one_case(contracted):
 
 
 def test_explain_shows_the_failed_case_with_the_fewest_variations(contracted):
-    """Its name, what is found there, and both sides of its observation."""
     contracted.hand_in("ben", PICKY)
     contracted.grade()
     stored = " ".join(contracted.explain("ben", "01_tiny", "q1", "--all").output.split())
@@ -67,7 +65,6 @@ def test_explain_shows_the_failed_case_with_the_fewest_variations(contracted):
     ],
 )
 def test_a_factor_that_differs_between_inputs_is_said_to(contracted, factor, said):
-    """A message names one factor for all inputs only if it is the same in all failed cases."""
     contracted.hand_in("ben", [RIGHT[0], f"def double(x):\n    return {factor} * x", RIGHT[2]])
     contracted.grade()
     messages = {check["id"]: check["message"] for check in contracted.result("ben")["questions"][0]["checks"]}

@@ -161,7 +161,6 @@ def test_a_flag_says_what_was_found_and_why_it_matters():
 
 
 def test_a_notice_of_the_worker_adds_no_second_flag():
-    """What the text shows and the worker notices in the same cell is one flag, which names what was found."""
     found = traces_in([Cell(1, "import ctypes")])
     assert flags_of(found, [("ctypes", 1), ("frames", 2)]) == [*found, *flags_of([], [("frames", 2)])]
 
@@ -172,7 +171,6 @@ def test_each_word_for_a_trace_has_a_reason():
 
 
 def test_a_flood_of_traces_hides_none_and_fills_no_memory():
-    """Of thousands of cells with one trace some are named, and another trace after them is too."""
     cells = [Cell(number, "import gc; gc.callbacks") for number in range(1, 5_000)]
     flags = flags_of(traces_in([*cells, Cell(5_000, "import ctypes")]))
     assert len(flags) < 50
@@ -184,13 +182,11 @@ TOO_LONG = flags.TOO_LONG
 
 @pytest.mark.parametrize("padding", ["#", "x = 1\n", "\ufdfa", "(", "'"])
 def test_a_cell_too_long_to_parse_is_flagged_and_its_words_are_searched(padding):
-    """Padding hides no name: beyond the cap of a cell its text is searched, and its length is a flag."""
     cell = padding * flags.MAX_PARSED_CELL + "\nos.write(11, b'')"
     assert kinds_in("x = 1", cell, "import ctypes") == [("raw descriptors", 2), (TOO_LONG, 2), ("ctypes", 3)]
 
 
 def test_cells_beyond_what_is_parsed_of_a_notebook_are_flagged():
-    """A notebook cannot spend the grader's time by many cells; those beyond the cap are searched as text."""
     filler = "x = 1\n" * (flags.MAX_PARSED_CELL // 6)
     fitting = flags.MAX_PARSED // len(filler)
     found = kinds_in(*[filler] * fitting, filler + "os.write(11, b'')")
@@ -207,13 +203,11 @@ def test_text_beyond_what_is_searched_of_a_notebook_is_not_read_but_flagged():
 
 
 def test_however_many_modules_a_name_stands_for_each_is_known():
-    """A flood of imports under the same name hides none of them."""
     flood = "".join(f"import m{number} as o\n" for number in range(1_000))
     assert kinds_in(flood + "import os as o", "o.write(11, b'')") == [("raw descriptors", 2)]
 
 
 def test_a_library_that_runs_texts_inside_texts_is_followed_to_their_end():
-    """However deep a text is nested, its names are found, and the cost does not multiply."""
     text = "x = 1; f.__globals__"
     for _ in range(9):
         text = f"exec({text!r}); y = 2"
@@ -249,7 +243,6 @@ def test_a_library_that_runs_texts_inside_texts_is_followed_to_their_end():
     ],
 )
 def test_what_the_text_hides_is_noticed(zygote, what, code):
-    """However it is spelt, and whether a cell or a function does it, a human is told where to look."""
     ordinary = "import sys, inspect, collections\nP = collections.namedtuple('P', 'x')"
     below = code.replace("\n    ", "\n")
     for text in (f"def leaf():\n    {code}\n    return 1", f"def leaf():\n    return 1\n{below}"):
@@ -324,7 +317,6 @@ plt.show()
 
 
 def test_honest_code_of_the_same_libraries_is_not_noticed(zygote):
-    """What prints an error, draws, or looks at a signature is no trace of anything."""
     limits = TimeLimits(cell=30, question=2, notebook=200)  # pandas and matplotlib are read from the disk
     cells = HONEST.split("# %%")
     seen = look(zygote, [*cells, "def leaf():\n    return 1"], limits=limits, leaf="student.leaf()")
@@ -350,7 +342,6 @@ def test_what_stands_in_the_pipe_of_notices_but_is_none_is_a_trace(zygote, lines
     "code", ["os.closerange(3, 64)", "fcntl.fcntl(12, fcntl.F_SETFD, 0)", "os.close(12)", "os.dup2(1, 12)"]
 )
 def test_the_pipe_of_notices_cannot_be_closed_or_moved(zygote, code):
-    """What happens later is noticed as if nothing had been tried."""
     leaf = "def leaf():\n    getattr(sys, 'emarfteg_'[::-1])()\n    return 1"
     cell = f"import contextlib, fcntl, os, sys\nwith contextlib.suppress(OSError):\n    {code}\n{leaf}"
     seen = look(zygote, cell, leaf="student.leaf()")
@@ -378,7 +369,6 @@ def test_a_flood_of_one_notice_leaves_room_for_others(zygote):
 
 
 def test_a_flood_of_one_kind_leaves_the_other_kinds():
-    """Of what several workers noticed a bounded number of each kind is kept, and no kind is crowded out."""
     flood = [("builtins", cell) for cell in range(1, 500)]
     kept = united(flood, [("threads", 7)])
     assert ("threads", 7) in kept

@@ -18,7 +18,6 @@ from grader.integrations.release import MANIFEST
 
 @pytest.fixture
 def klass(klass, monkeypatch):
-    """A class of two: all of ada's is right, and half of ben's."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # a check file edited twice a second is read twice
     klass.hand_in("ada", RIGHT)
     klass.hand_in("ben", HALF)
@@ -26,7 +25,6 @@ def klass(klass, monkeypatch):
 
 
 def grade(klass, *options, submissions=None):
-    """How a run ended that may fail."""
     return klass.run("grade", submissions or klass.submissions, "--out", klass.out, *options)
 
 
@@ -79,7 +77,6 @@ def test_a_run_that_observes_nothing_starts_no_worker(klass, monkeypatch):
 
 
 def test_where_nothing_runs_nothing_is_said_to_be_confined(klass):
-    """A notebook that cannot be read is in error without a worker, and its result names no sandbox."""
     for student in ("ada", "ben"):
         (klass.submissions / student / "01_tiny.ipynb").write_text("{", encoding="utf-8")
     assert "Sandbox: not needed" in klass.grade()
@@ -145,7 +142,6 @@ def test_what_is_of_no_known_assignment_is_in_error_whichever_is_graded(klass):
 
 
 def test_results_among_the_submissions_are_no_student(klass):
-    """Where results go into the folder of the class, their folder is not taken for a student's."""
     klass.out = klass.submissions / "graded"
     klass.grade()
     told = klass.grade()
@@ -155,7 +151,6 @@ def test_results_among_the_submissions_are_no_student(klass):
 
 
 def test_a_notebook_that_only_ends_its_process_is_in_error(klass):
-    """Nothing was defined before it was killed: an error, with every check there and failed."""
     klass.grade(kai=["import os\nos._exit(0)"] * 4)
     result = klass.result("kai")
     assert (result["status"], result["score"]) == ("error", 0)
@@ -165,7 +160,6 @@ def test_a_notebook_that_only_ends_its_process_is_in_error(klass):
 
 @pytest.mark.long
 def test_without_a_sandbox_every_result_says_so(klass):
-    """--no-sandbox is recorded where people look."""
     command = [sys.executable, "-m", "grader", "grade", klass.submissions, "--out", klass.out, "--no-sandbox"]
     subprocess.run(command, cwd=klass.course, capture_output=True, timeout=60, check=True)
     assert klass.result("ada")["provenance"]["protection"] == "none"
@@ -197,7 +191,6 @@ def test_what_cannot_be_graded_is_told_in_a_sentence(klass, folder, options, tol
 
 
 def test_results_that_cannot_be_written_are_told_before_anything_runs(klass):
-    """--out is a file: exit status 2, and the file is as it was."""
     klass.out.write_text("mine", encoding="utf-8")
     ended = grade(klass)
     assert ended.exit_code == 2
@@ -206,7 +199,6 @@ def test_results_that_cannot_be_written_are_told_before_anything_runs(klass):
 
 
 def test_a_course_that_fails_its_own_reference_grades_nobody(klass):
-    """A contract that fails on the reference is the author's error: exit status 2, no result."""
     klass.edit_checks(("torch.randint(3, 9, ())", "torch.randint(3, 9)"))
     ended = grade(klass)
     assert ended.exit_code == 2
@@ -215,7 +207,6 @@ def test_a_course_that_fails_its_own_reference_grades_nobody(klass):
 
 
 def test_without_a_course_around_the_packages_own_is_used(tmp_path, monkeypatch):
-    """Every command works from any folder, with the course the package lies in."""
     monkeypatch.chdir(tmp_path)
     assert "01_leaves" in Course.find().stems
 
@@ -271,7 +262,6 @@ def references(klass):
 
 
 def test_a_run_record_that_is_lost_runs_nobody_again(klass):
-    """Every stored observation has its own seed, so nothing else is needed to judge it again."""
     klass.grade()
     before = evidence_times(klass)
     (klass.out / "run.json").unlink()
@@ -334,7 +324,6 @@ def test_a_notebook_that_changes_between_finding_and_observing(klass, monkeypatc
 
 
 def test_other_limits_mean_another_look(klass):
-    """A cell that had a second may do with ten."""
     klass.grade("--cell-seconds", "1")
     assert "0 new" in klass.grade("--cell-seconds", "1")
     assert "2 graded again" in klass.grade("--cell-seconds", "10")
@@ -352,7 +341,6 @@ def test_results_of_an_older_course_break_no_report(klass):
 
 
 def test_control_characters_reach_no_page(klass):
-    """What an error says is shown without what would control a terminal that shows the page."""
     broken = "raise ValueError('a\\0b\\x1b]0;owned\\x07')"
     klass.grade(ben=[broken, *RIGHT])
     for page in ("report.html", "feedback/ben/01_tiny.html", "feedback/ben/01_tiny.md"):

@@ -72,13 +72,11 @@ LOSSES = ["list", [["float", 3.0], ["float", 1.0]]]
 
 
 def observed(value, **said):
-    """A worker's answer about a contract of one case, in which the function returned this value."""
     record = ["list", [["dict", [["result", list(value)]]]]]
     return answer(returned={"value": record, "tensors": [TENSOR]}, **said)
 
 
 def saw(trained, plain=("int", 1)):
-    """Evidence of what the function returned in both contracts."""
     answers = {"trained": observed(trained), "plain": observed(plain)}
     return Evidence(names={"train": "answered"}, answers=answers)
 
@@ -133,13 +131,11 @@ def judge_all(rubric, submissions):
 
 
 def with_tensor(tensor):
-    """The answer about a contract whose function returned a dict with this tensor."""
     record = ["list", [["dict", [["result", returned()]]]]]
     return answer(returned={"value": record, "tensors": [tensor]})
 
 
 def with_error(error, **said):
-    """The answer about a contract whose function raised this error."""
     record = ["list", [["dict", [["raised", ["raised", error]]]]]]
     return answer(returned={"value": record, "tensors": []}, **said)
 
@@ -188,7 +184,6 @@ def test_a_hint_belongs_to_a_failure(hinted):
 
 
 def test_the_same_mistake_has_the_same_group(hinted):
-    """Other numbers make no other mistake; another statement of the check, or another kind, does."""
     losses = [["list", [["float", large], ["float", 1.0]]] for large in (11.0, 12.0)]
     found = judge_all(
         hinted,
@@ -267,7 +262,6 @@ def without_weight(none):
     ],
 )
 def test_a_missing_return_is_told(hinted, answered, none, reference_none, told):
-    """Where the function returned None, the reference a value, and that is the trouble, it is said so."""
     trained = replace(RIGHT.answers["trained"], none=tuple(map(ReturnedNone, reference_none)))
     reference = replace(RIGHT, answers={**RIGHT.answers, "trained": trained})
     records = [{**NO_RETURN, "function": name} for name in none]
@@ -352,7 +346,6 @@ def test_whatever_is_reported_is_judged(rubric):
 
 
 def test_what_raised_or_never_came_is_judged(rubric):
-    """A contract that raised or gave no facts fails every check of it, with the reason."""
     raising = answer(raised={**ERROR, "where": "cell 2, line 3"})
     trained = {"raising": raising, "lost": Answer.without_observation(NotObserved("it was too slow"))}
     for name, came in trained.items():
@@ -374,7 +367,6 @@ LOST = Answer.without_observation(NotObserved("it was too slow"))
     ],
 )
 def test_a_reference_without_facts_judges_nobody(rubric, answered, words):
-    """Where the reference has no facts, judging stops and names the file, the check and the contract."""
     reference = replace(RIGHT, answers={**RIGHT.answers, "trained": answered})
     with pytest.raises(CourseError) as caught:
         judge(rubric, RIGHT, reference)
@@ -383,7 +375,6 @@ def test_a_reference_without_facts_judges_nobody(rubric, answered, words):
 
 
 def test_a_file_that_pytest_cannot_read_judges_nobody(rubric):
-    """Where the check file broke since it was read, judging stops with the reason and the file."""
     del sys.modules["hidden_01_judged"]
     rubric.path.write_text("raise RuntimeError('gone')\n")
     with pytest.raises(CourseError, match="gone") as caught:

@@ -113,7 +113,6 @@ def test_dates_that_lie_and_pushes_that_go_back_change_nothing(nights):
 
 
 def test_what_was_seen_is_kept_by_repository_and_content(nights):
-    """A version has the time at which it was seen first, which no claim of a later one changes."""
     nights.push("ada", HALF)
     nights.night()
     seen = nights.klass.submissions / "seen.csv"

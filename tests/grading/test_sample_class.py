@@ -106,7 +106,6 @@ def graded(request, tmp_path_factory):
 
 
 def test_everybody_gets_what_they_deserve(graded):
-    """The rows, the statuses and the score of each question are exactly those of the table."""
     expected = {
         (student, name): (status, [float(score) for score in scores.split()], worth)
         for student, name, status, scores, worth, _ in graded.rows
@@ -121,7 +120,6 @@ def test_everybody_gets_what_they_deserve(graded):
 
 
 def test_a_none_is_explained_by_the_return_that_gave_it(graded):
-    """Lea returned the `.grad` of a tensor that is not a leaf: her result and her feedback say so."""
     question = graded.results["lea", "01_leaves"]["questions"][1]
     messages = [check["message"] or "" for check in question["checks"]]
     (told,) = {message for message in messages if "returned None" in message}
@@ -133,7 +131,6 @@ def test_a_none_is_explained_by_the_return_that_gave_it(graded):
 
 
 def test_every_notebook_is_accounted_for(graded):
-    """Every notebook that was found is graded, in error, superseded or ignored, and only one of these."""
     found = [str(path.relative_to(graded.submissions)) for path in graded.submissions.rglob("*.ipynb")]
     named = []
     for result in graded.results.values():
@@ -227,7 +224,6 @@ _OBSERVED = Path("evidence") / "ada" / "01_leaves.json"
 
 @pytest.mark.long
 def test_another_seed_gives_the_same_scores(graded):
-    """Another run draws other inputs, and every student earns the same for each question."""
     other = graded.out.with_name("other results")
     grade(graded.submissions, other)
     seeds = [json.loads((out / _OBSERVED).read_text())["seed"] for out in (graded.out, other)]
@@ -236,7 +232,6 @@ def test_another_seed_gives_the_same_scores(graded):
 
 
 def test_git_keeps_the_sample_class_only():
-    """Of all that lies in submissions/, git ignores everything but these students' folders."""
     lines = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
     assert "/submissions/*" in lines
     kept = [line for line in lines if line.startswith("!")]

@@ -65,7 +65,6 @@ def test_a_class_is_shown_whole_if_a_later_line_ran_it():
 
 
 def test_an_error_stands_at_the_line_that_raised_it(klass):
-    """The comment is behind the call, and nothing follows it."""
     klass.grade(ada=doubling("return x.missing"))
     (text,) = snippets_of(klass.result("ada")).values()
     _, _, after = text.partition("out = double(x)\n")
@@ -74,7 +73,6 @@ def test_an_error_stands_at_the_line_that_raised_it(klass):
 
 
 def test_a_snippet_that_does_not_show_the_fault_is_not_published(klass):
-    """An answer that is right for the snippet's inputs gets a sentence instead."""
     of_tenths = "return 2 * x if (10 * x - (10 * x).round()).abs().max() < 1e-4 else x"
     klass.grade(ada=doubling(of_tenths))  # the numbers of snippets are tenths
     assert snippets_of(klass.result("ada")) == {"test_double": ""}
@@ -82,7 +80,6 @@ def test_a_snippet_that_does_not_show_the_fault_is_not_published(klass):
 
 
 def test_what_an_answer_says_is_escaped_and_cut(klass):
-    """Markup, fences and lines of a student's error are text on one short line of both pages."""
     text = "</pre><script>alert(1)</script>```\\n# it should be\\n" + "x" * 100_000
     klass.grade(ada=doubling(f'raise RuntimeError("""{text}""".replace("x", "y"))'))
     (snippet,) = snippets_of(klass.result("ada")).values()
@@ -94,7 +91,6 @@ def test_what_an_answer_says_is_escaped_and_cut(klass):
 
 
 def test_snippets_belong_to_the_diagnoses(klass, close_the_lab):
-    """They are hidden with the diagnoses, and to show them later runs no student's code."""
     klass.settings("[feedback]\ndiagnoses = false\n")
     klass.grade(ada=doubling("return 3 * x"))
     assert "out = double(x)" not in page(klass, "ada")
@@ -153,7 +149,6 @@ def test_a_case_that_cannot_be_shown_is_no_fault(klass, monkeypatch):
 
 
 def probes_for(seen, expected, text, record=()):
-    """The probes of a case in which every check fails."""
     case = Case("f", DeclaredCase({}, {}), Rules(), record, seen, expected)
     return [*probes_of(raising(AssertionError), "f", case, text)]
 
@@ -164,7 +159,6 @@ def text_of(*inputs, then=(), **names):
 
 
 def test_of_a_table_only_the_wrong_entry_is_computed():
-    """An entry of what a contract's ``then`` returns is shown with its own lines."""
     text = text_of(then=("one = out + 1", "two = out / 0", "{'first': one, 'second': two, 'third': out * 3}"))
     seen, expected = ({"then": {"first": n, "second": 2.0, "third": n}} for n in (1.0, 3.0))
     first, third = probes_for(seen, expected, text)
@@ -196,7 +190,6 @@ def test_what_an_expected_error_leaves_behind_is_shown():
 
 
 def test_warnings_are_counted():
-    """A contract that records warnings shows how many there are, and whether a filter is left."""
     seen, expected = ({"recorded": {"given": texts}} for texts in (["a warning"], []))
     caught, filters = probes_for(seen, expected, text_of(), record=["warnings"])
     assert caught.shows == "len(caught)" and "catch_warnings" in caught.around
@@ -204,8 +197,6 @@ def test_warnings_are_counted():
 
 
 def test_only_what_fails_by_itself_is_shown_of_records():
-    """Of what is recorded of networks, a difference that the check allows has no probe."""
-
     def check(f):
         assert f.sides[0].recorded["graphs"]["net"] == 1
 
@@ -253,7 +244,6 @@ def test_a_grad_that_the_caller_holds_is_shown():
 
 
 def test_only_the_lines_that_the_fault_needs_are_shown():
-    """What nothing reads is left out, with what changes only that; aliases of what is read stay."""
     text = text_of(
         "torch.manual_seed(0)",
         "unused = torch.randn(2)",
@@ -291,8 +281,6 @@ def test_a_fault_that_other_numbers_show_has_a_snippet(klass):
 
 @pytest.mark.parametrize("path", ["x.grad; print('forged')", "x[__import__('os')]", "x\nforged", "x()", "y"])
 def test_no_text_of_a_students_process_becomes_code(path):
-    """Of the paths that a process sends, only those of arguments and their parts are in a snippet."""
-
     def probes(path):
         before, after = ({path: {"kind": "value", "value": value}} for value in (1, 2))
         seen = {"side_effects": {"before": before, "after": after}}

@@ -141,7 +141,6 @@ def test_a_copy_that_a_tool_keeps_counts_where_nothing_else_is(folder):
 
 
 def test_work_in_the_folder_of_an_environment_is_work(folder):
-    """A student who made an environment of the folder with the work has not lost it."""
     folder.add("ada/pyvenv.cfg")
     folder.add("ada/week 1/01_leaves.ipynb")
     folder.add("ada/04_detach.ipynb")
@@ -163,7 +162,6 @@ def test_a_students_folder_that_is_a_link_is_an_error(folder, tmp_path):
 
 
 def test_a_linked_notebook_is_an_error(folder, tmp_path):
-    """A link named like a notebook is reported with its own time, and what it leads to stays unread."""
     Folder(tmp_path).add("secret.ipynb", modified=9)
     folder.add("ada/01_leaves.ipynb", modified=1)
     link = folder.path / "ada" / "01_leaves (1).ipynb"
@@ -267,7 +265,6 @@ def test_answers_beat_starter_code(folder, source, is_starter):
 
 
 def test_a_course_of_one_assignment(folder):
-    """Being the only one does not make it the answer."""
     folder.add("ada/essay.ipynb", text("x = 1"))
     (found,) = find_submissions(folder.path, {"01_leaves": ["make_weight"]})
     assert found.assignment is None
@@ -298,7 +295,6 @@ def test_a_thousand_unknown_notebooks_are_one(folder):
 
 
 def test_what_cannot_be_read_is_told_among_others(folder):
-    """Of several that cannot be graded, the notebook that cannot be read says why."""
     folder.add("ada/essay.ipynb", modified=5)
     (folder.path / "ada" / "notes.ipynb").symlink_to(folder.path / "ada" / "essay.ipynb")
     os.utime(folder.path / "ada" / "notes.ipynb", ns=(1, 1), follow_symlinks=False)
@@ -309,7 +305,6 @@ def test_what_cannot_be_read_is_told_among_others(folder):
 
 
 def test_unknown_notebooks_do_not_take_names(folder):
-    """None becomes the name of an assignment."""
     folder.add("bob/essay.ipynb")
     folder.add("eve/03/truncated.ipynb")
     assert [(found.student, found.name) for found in folder.find()] == [
@@ -320,7 +315,6 @@ def test_unknown_notebooks_do_not_take_names(folder):
 
 
 def test_no_name_is_hidden(folder):
-    """A notebook whose name begins with a dot gets another one, so that files made of it can be seen."""
     for number, name in enumerate((".x", "_.x", ".", "...")):
         folder.add(f"{number}/{name}.ipynb")
     found = {one.relative: one.name for one in folder.find()}
@@ -337,7 +331,6 @@ def test_what_one_reading_tells(folder):
 
 
 def test_a_notebook_is_read_again_as_it_was_found_or_not_at_all(folder):
-    """A file that is saved while the class is graded is refused, and not graded by what was not found."""
     folder.add("ada/01_leaves.ipynb", text("make_weight = 1"))
     (found,) = folder.find()
     for content in (text("make_weight = 2"), "torn"):
@@ -392,7 +385,6 @@ def test_a_folder_and_a_file_of_one_name_are_one_student(folder):
 
 
 def test_a_folder_that_cannot_be_listed_is_an_error(folder, monkeypatch):
-    """A student whose folder cannot be opened is not forgotten, and the others are graded."""
     folder.add("ada/01_leaves.ipynb")
     folder.add("ada/01_leaves/01_leaves.ipynb")
     folder.add("eve/01_leaves.ipynb")
@@ -428,7 +420,6 @@ def test_a_folder_without_a_notebook_is_an_error(folder):
 
 
 def test_a_deep_folder(folder):
-    """A notebook deeper than Python can recurse is found."""
     depth = 1_200
     path = folder.path
     try:
@@ -472,7 +463,6 @@ def assert_safe(name):
 
 
 def test_folders_that_look_the_same_are_two_students(folder):
-    """Cleaning never makes one student of two folders; who needs no cleaning keeps the name."""
     composed, decomposed = (unicodedata.normalize(form, "Zoë") for form in ("NFC", "NFD"))
     for name in (composed, decomposed, "a\nb", "a\tb", os.fsdecode(b"a\xffb"), "a\ufffdb", file_name("a\nb")):
         folder.add(f"{name}/01_leaves.ipynb")

@@ -146,7 +146,6 @@ def test_lateness_in_words(minutes, told):
 
 
 def at(klass, student, when, sources):
-    """A notebook whose file was changed at a time."""
     path = klass.hand_in(student, sources)
     os.utime(path, (when.timestamp(), when.timestamp()))
     return path
@@ -232,7 +231,6 @@ MEANINGLESS = {
     ("name", "content", "told"), [(name, *case) for name, cases in MEANINGLESS.items() for case in cases]
 )
 def test_a_line_that_means_nothing_is_told_and_nothing_is_written(klass, name, content, told):
-    """File, line, and what to write; no result is touched."""
     klass.hand_in("ada", RIGHT)
     columns = {"adjustments.csv": "question,points", "extensions.csv": "until"}[name]
     text = content.format(f"student,assignment,{columns}\n", "2026-10-12T10:00")
@@ -245,7 +243,6 @@ def test_a_line_that_means_nothing_is_told_and_nothing_is_written(klass, name, c
 
 
 def test_two_folders_of_a_person_are_one_student(klass):
-    """The roster knows both; the notebook that was handed in last counts."""
     klass.hand_in("lovelaceada", HALF, modified=10)
     klass.hand_in("ada-l", RIGHT, modified=20)
     klass.hand_in("eve", RIGHT)
@@ -337,7 +334,6 @@ def test_excused_work_counts_nowhere(klass):
 
 
 def test_a_score_stays_between_nothing_and_everything(klass):
-    """A penalty takes no more than there is, and an adjustment gives no more than there can be."""
     klass.grade(ada=RIGHT)
     (result,) = read_results(klass.out)
     most = result.max_score
@@ -382,7 +378,6 @@ def test_an_edited_gradebook_is_kept_and_reported(klass, monkeypatch, edit, is_s
 
 
 def test_an_adjusted_question_is_explained_everywhere(klass):
-    """The reason of the change, the column of the gradebook and `explain` agree about it."""
     klass.grade(ada=RIGHT, kim=HALF)
     given = "student,assignment,question,points\nkim,01_tiny,q1,1\nada,01_tiny,q2,-1\nada,01_tiny,,-2\n"
     (klass.submissions / "adjustments.csv").write_text(given, encoding="utf-8")
@@ -397,7 +392,6 @@ def test_an_adjusted_question_is_explained_everywhere(klass):
 
 
 def collected_night(klass, tmp_path, unread, **clones):
-    """Collect the clones of a night, and grade."""
     folder = tmp_path / f"night{len([*tmp_path.glob('night*')])}"
     folder.mkdir()
     for student, sources in clones.items():

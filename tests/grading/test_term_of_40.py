@@ -245,7 +245,6 @@ class Term(TinyClass):
 
 
 def truth():
-    """The gradebook as the table above has it."""
     return {
         (s.folder, stem): WORTH.get((stem, s.done[stem])) or WORTH[s.done[stem]]
         for s in STUDENTS
@@ -268,7 +267,6 @@ def term(tmp_path_factory, zygote_of_all):
 
 
 def test_every_row_of_the_gradebook_is_right(term):
-    """120 rows: scores, statuses and lateness are those of the table of truth."""
     seen, expected = term.lines(), truth()
     assert len(expected) == 120
     assert {key: (seen.get(key), row) for key, row in expected.items() if seen.get(key) != row} == {}
@@ -276,7 +274,6 @@ def test_every_row_of_the_gradebook_is_right(term):
 
 
 def test_each_student_has_a_single_folder(term):
-    """Six systems know a student by six names, and all that comes back meets in a folder of the roster."""
     folders = {path.name for path in term.submissions.iterdir() if path.is_dir()}
     assert folders == {s.folder for s in STUDENTS if {*s.done.values()} != {"."}}
     assert "not on the roster" not in term.printed + term.graded
@@ -311,7 +308,6 @@ def test_a_roster_that_comes_later_makes_the_same_class(term, tmp_path):
 
 
 def test_the_scores_reach_every_row_of_a_gradebook(term, tmp_path):
-    """Canvas's and Moodle's own files get each student's score; marks and other cells stay."""
     heading = ("LastName", "FirstName", "ID", "SIS Login ID", "Note", f"{FIRST} (1)", f"{THIRD} (3)")
     lines = [(s.family, s.given, s.canvas, "", "1,234", "EX" * (s.number == 0), "") for s in STUDENTS]
     possible = ("    Points Possible", "", "", "", "", "6.00", "6.00")
@@ -390,7 +386,6 @@ def test_a_line_that_cannot_be_meant_is_named_and_nothing_is_written(term, name,
 
 @pytest.mark.parametrize("called", ["s38@example.org", "gh-38", "u_38", "KIM lee-1038"])
 def test_a_student_is_called_as_the_roster_does(term, called):
-    """`grade --student` and `explain` know people by an address, a login, and a name in any case."""
     assert term.run("grade", term.submissions, "--out", term.out, "--student", called).exit_code == 0
     explained = term.run("explain", called, FIRST, "--results", term.out)
     assert explained.output.startswith(f"Kim Lee-1038, {FIRST}: "), explained.output

@@ -47,7 +47,6 @@ def test_a_copy_that_a_tool_keeps_is_ignored(klass, tmp_path, way):
 
 
 def test_a_guess_never_beats_a_certainty(klass):
-    """A newer notebook of something else that defines one of the functions is ignored."""
     klass.hand_in("ada", RIGHT)
     write_notebook(klass.submissions / "ada/hw3-part1.ipynb", ["def leaf(n):\n    return 3"], modified=1.8e9)
     klass.grade()
@@ -81,7 +80,6 @@ def test_other_files_alone_are_an_error_under_the_name_of_the_roster(klass):
 
 
 def test_an_only_copy_counts_and_says_so(klass):
-    """Then the report asks a person to look at it."""
     write_notebook(klass.submissions / "ada/.ipynb_checkpoints/01_tiny-checkpoint.ipynb", RIGHT)
     klass.grade()
     assert klass.scores() == {"ada": "6"}
@@ -173,7 +171,6 @@ def test_a_repaired_file_keeps_the_time_at_which_it_was_submitted(klass, tmp_pat
 
 
 def test_the_report_has_a_table_of_late_work(klass):
-    """Who, how late, what it costs, and the sum."""
     settings(klass)
     for student, sources, hours in (("ada", RIGHT, 3), ("ben", HALF, 30), ("eve", RIGHT, -1)):
         klass.hand_in(student, sources, modified=(DUE + timedelta(hours=hours)).timestamp())

@@ -56,7 +56,6 @@ def test_a_definition_in_a_cell_that_is_not_run(other, expected):
 
 
 def test_a_definition_in_a_cell_that_failed():
-    """Its number is known, so that its error can be quoted."""
     found = misplaced_definition(notebook("x = 1", ANSWER), "answer", (), {1, 2}, None)
     assert (found.where, found.failed_cell) == ("in code cell 2, which did not run to its end", 2)
 
@@ -73,7 +72,6 @@ def test_an_indented_definition_is_the_last_that_is_named():
     "source", ["answers(1)", "def answers(x): ...", "x = 'define answer'", "answer = 3", "undef answer(x)"]
 )
 def test_other_text_is_no_definition(source):
-    """A use of the name, a longer name and a sentence define nothing."""
     assert where(notebook(source, others=[("markdown", 0, source)])) is None
 
 
@@ -98,13 +96,11 @@ def test_a_similar_name(other, is_similar):
 
 
 def test_the_most_similar_name_counts():
-    """Of several names it is the nearest, with its last cell."""
     read = notebook("def make_weightss(): ...", "def make_weights(): ...", "class make_weights: ...")
     assert similar_definition(read, "make_weight", ()) == ("make_weights", 3)
 
 
 def test_a_line_that_runs_another_file():
-    """`%run` and `%load` name the file."""
     assert other_file_run(notebook("x = 1", "y = 2\n  %run helper.ipynb  \n")) == ("%run helper.ipynb", 2)
     assert other_file_run(notebook("%load answer.py")) == ("%load answer.py", 1)
     assert other_file_run(notebook("%load_ext autoreload\n# %run helper.ipynb\n%%time\n!run x")) is None
@@ -120,7 +116,6 @@ def test_a_line_that_runs_another_file():
     ],
 )
 def test_no_text_takes_long(source):
-    """Sixteen cells of the largest size are searched within seconds, whatever is in them."""
     read = notebook(*[source] * 8, others=[("markdown", 1, source)] * 8)
     with time_limit(20):
         assert misplaced_definition(read, "answer", (), (), None) is None

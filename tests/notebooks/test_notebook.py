@@ -49,7 +49,6 @@ def read_cells(read):
 
 
 def test_format_4(tmp_path):
-    """The code cells of a notebook of format 4 are read in order, with its hash and its assignment."""
     v4 = nbformat.v4
     nb = v4.new_notebook(metadata={"otter": {"assignment_name": "01_leaves", "tests": {}}})
     nb.cells = [
@@ -103,7 +102,6 @@ def test_lines_without_ends(read, key):
     ],
 )
 def test_schema_violations(read, extra):
-    """Neither the version nor missing or strange metadata keeps a notebook from being read."""
     found = read({"cells": [code("x = 1")], **extra})
     assert found.cells == (Cell(1, "x = 1"),)
     assert found.assignment is None
@@ -160,7 +158,6 @@ def test_encodings(read, encoding):
 
 
 def test_a_byte_that_is_not_utf_8_spoils_one_character(read):
-    """A notebook that an old editor saved in another encoding is read all the same."""
     (cell,) = read(b'{"cells": [{"cell_type": "code", "source": "x = 1  # f\xfcr"}]}').cells
     assert cell.source == "x = 1  # f\ufffdr"
 
@@ -214,7 +211,6 @@ def test_characters_nobody_can_write(read):
     ids=range(23),
 )
 def test_no_notebook(read, content, reason):
-    """What is no notebook is refused with a sentence that names the file and says what to do."""
     sentence = rf"^x\.ipynb .*{reason}.*[,.:] .*([Ss]ubmit|collect again)"
     with pytest.raises(NotebookError, match=sentence) as caught:
         read(content)
@@ -252,7 +248,6 @@ def test_strange_files(tmp_path):
 
 
 def test_files_that_change_between_two_looks(tmp_path, monkeypatch):
-    """A pipe or a link that takes the place of a notebook after the first look is refused as well."""
     good, pipe, link = (tmp_path / f"{name}.ipynb" for name in ("good", "pipe", "link"))
     good.write_text('{"cells": []}')
     os.mkfifo(pipe)
@@ -275,7 +270,6 @@ def test_permission_denied(tmp_path, monkeypatch):
 
 
 def test_caps(read_cells):
-    """Exactly so many cells and so much code are read, and no more."""
     mebibyte = "#" * 1024**2
     assert len(read_cells(*[code("")] * 5_000)) == 5_000
     assert len(read_cells(*[code(mebibyte)] * 16)) == 16
@@ -316,7 +310,6 @@ def test_values_that_are_no_plain_json_are_counted(read_cells, monkeypatch, bomb
 
 
 def test_a_large_file_that_is_no_plain_json_is_refused(read_cells, monkeypatch):
-    """Python's own reader takes small files only, and the error says what to do."""
     monkeypatch.setattr(notebook, "MAX_LOOSE_BYTES", 1 << 20)
     large = "x" * (1 << 20)
     assert read_cells(code("x", outputs=[large])) == ["x"]
@@ -328,7 +321,6 @@ def test_a_large_file_that_is_no_plain_json_is_refused(read_cells, monkeypatch):
     ("cap", "cell"), [("MAX_CELLS", {"cell_type": "raw"}), ("MAX_CODE_CELLS", code("x"))]
 )
 def test_a_flood_of_cells_is_refused(read_cells, monkeypatch, cap, cell):
-    """Neither cells of code nor others can be too many."""
     monkeypatch.setattr(notebook, cap, 3)
     read_cells(*[cell] * 3)
     with pytest.raises(NotebookError, match="more than"):
@@ -370,7 +362,6 @@ def test_what_is_no_code_is_read_up_to_a_cap(read_cells, monkeypatch):
 
 @pytest.mark.parametrize("text", ['"' + '\\"' * 300_000, '"' * 300_001, '"' + "\\" * 300_001, '"a' * 300_001])
 def test_counting_takes_linear_time(read, monkeypatch, text):
-    """No arrangement of quotes and backslashes makes the count slow."""
     monkeypatch.setattr(notebook, "MAX_OBJECTS", 10)
     with time_limit(10), pytest.raises(NotebookError):
         read("{" * 11 + text)
@@ -391,7 +382,6 @@ def test_counting_takes_linear_time(read, monkeypatch, text):
     ],
 )
 def test_whatever_gives_a_name_a_value_defines_it(source):
-    """However a cell does so, in blocks and beside magics too, it is known to define the name."""
     assert defines(source, "double")
 
 
@@ -409,7 +399,6 @@ def test_what_only_mentions_a_name_defines_nothing(source):
 
 
 def test_a_name_cannot_write_to_the_terminal(tmp_path):
-    """Control characters and broken bytes of a file's name do not come back in the sentence."""
     path = tmp_path / os.fsdecode(b"a\x1b[2J\n\xff.ipynb")
     path.write_text("")
     with pytest.raises(NotebookError, match=r"^a\ufffd.2J\ufffd\ufffd.ipynb is empty"):
@@ -448,7 +437,6 @@ def path(tmp_path_factory):
 @settings(max_examples=200, deadline=None, database=None)
 @given(content=FILES)
 def test_any_file_is_a_notebook_or_an_error(path, content):
-    """Whatever a file holds, it is a notebook that can be written down as UTF-8, or a NotebookError."""
     path.write_bytes(content)
     try:
         found = read_notebook(path)
@@ -463,7 +451,6 @@ def test_any_file_is_a_notebook_or_an_error(path, content):
 
 
 def test_functions_are_searched_in_the_beginning_of_a_long_notebook(monkeypatch):
-    """Only so many characters decide which assignment a notebook answers."""
     cells = cells_of(["def f(): ...", "x = 1\n" * 100, "def g(): ..."])
     asked = {"01_a": ["f"], "02_b": ["g", "x"]}
     monkeypatch.setattr(recognition, "MAX_SEARCHED", 100)

@@ -33,7 +33,6 @@ def test_whoever_may_be_another_is_nobody(students, others, found):
 
 
 def test_an_id_decides_before_a_name():
-    """Two of one name are told apart by any id that both sides have, of whatever kind."""
     kims = [
         Person("Kim Lee-1", "Kim Lee", {"canvas": "1"}),
         Person("Kim Lee-2", "Kim Lee", {"email": "k2@x", "number": "77"}),
@@ -44,7 +43,6 @@ def test_an_id_decides_before_a_name():
 
 
 def test_a_number_of_one_system_is_nobody_elsewhere():
-    """Canvas's 11 is not the student whose number at the university is 11."""
     ada = Person("Ada", "Ada", {"canvas": "11"})
     assert pair([ada], rows(("Ben", {"number": "11"}))).unknown == ["Ada"]
 

@@ -53,13 +53,11 @@ class Elements(HTMLParser):
 
 
 def test_every_kind_of_block_is_tried():
-    """The list above has a block of each class of the union, so that a new one is tried too."""
     assert {type(block) for block in every_block("")} == set(get_args(Block))
 
 
 @pytest.mark.parametrize("block", every_block(HOSTILE), ids=lambda block: type(block).__name__)
 def test_in_html_a_text_is_a_text(block):
-    """No element, no attribute and no direction of writing comes from a text."""
     page = html([block])
     found = Elements(page)
     assert "script" not in found.names
@@ -70,7 +68,6 @@ def test_in_html_a_text_is_a_text(block):
 
 @pytest.mark.parametrize("block", every_block(HOSTILE), ids=lambda block: type(block).__name__)
 def test_in_markdown_a_text_is_a_text(block):
-    """No link, image, mention or HTML comes from a text; what is folded is in elements of ours."""
     page = MarkdownIt("commonmark").enable("table").render(markdown([block]))
     found = Elements(page)
     assert found.names.isdisjoint({"script", "a", "img"})
@@ -82,7 +79,6 @@ def test_in_markdown_a_text_is_a_text(block):
 @pytest.mark.parametrize("width", [None, 40])
 @pytest.mark.parametrize("block", every_block(HOSTILE), ids=lambda block: type(block).__name__)
 def test_in_plain_text_a_text_commands_nothing(block, width):
-    """No line controls a terminal, or is a command to a runner, wherever it is wrapped."""
     for line in plain([block], width).splitlines():
         assert line.isprintable()
         assert not line.lstrip().startswith("::")
@@ -100,6 +96,5 @@ def test_plain_text_is_wrapped_behind_its_head():
 
 
 def test_a_number_with_decimals_begins_no_list():
-    """In Markdown points stay as they are; what would begin a list is escaped."""
     assert markdown([Paragraph("4.5 of 10")]) == "4.5 of 10"
     assert "<ol" not in MarkdownIt().render(markdown([Paragraph("4. of 10")]))

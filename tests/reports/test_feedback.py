@@ -149,7 +149,6 @@ def fences(text):
 
 
 def test_the_scores_stand_on_top():
-    """Before the first question a page says what each earned, and leads there."""
     page, text = both(result(PASSED, FAILED))
     links = [(a["href"], a["class"]) for a in Page(page).all("a")]
     assert links == [("#q1", "full"), ("#q2", "none")]
@@ -158,7 +157,6 @@ def test_the_scores_stand_on_top():
 
 
 def test_a_question_tells_its_checks_in_their_order():
-    """Title, outcome, points, diagnosis and hint of one check stand together."""
     checks = [check(title="First", message="Seen one."), check(title="Second", message="Seen two.")]
     page, markdown = both(result(question(checks=checks)))
     for text in Page(page).text, markdown:
@@ -231,7 +229,6 @@ def test_the_likeliest_cause_of_the_others_comes_first():
 
 
 def test_a_fault_that_is_another_checks_reason_is_said_once():
-    """A check that failed because of what an earlier message says is folded into that."""
     first = "What f returned is a float, not a tensor."
     second = "The value is not the sum (it is a float, not a tensor)."
     other = "The value is not the sum (it is a list)."
@@ -302,7 +299,6 @@ def test_there_is_one_legend():
 
 
 def test_a_page_runs_no_script_and_loads_nothing():
-    """Its policy forbids both, and it does not try."""
     page = page_of(result(PASSED, FAILED, cells=[failed_cell(1)]), {"q2": [drawn("mine")]})
     (policy,) = [m["content"] for m in Page(page).all("meta") if m.get("http-equiv")]
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'")
@@ -313,7 +309,6 @@ def test_a_page_runs_no_script_and_loads_nothing():
 
 
 def test_names_and_messages_are_no_markup():
-    """Whatever is in a name, a message or a caption is text; what turns text round is replaced."""
     checks = [check(title=HOSTILE, message=HOSTILE, hint=HOSTILE)]
     questions = question("q1", title=HOSTILE, checks=checks), question("q2", status="missing", checks=checks)
     names = {"student": HOSTILE, "notebook": HOSTILE, "superseded": [HOSTILE]}
@@ -350,7 +345,6 @@ def test_a_fence_is_not_broken_out_of(text):
 
 
 def test_the_cell_that_stopped_is_named_where_a_function_is_missing():
-    """A missing function names the first cell that stopped, and leads to the others."""
     cells = [failed_cell(1, "ImportError: No module named 'x'"), failed_cell(4)]
     page, text = both(result(NOT_ANSWERED, cells=cells))
     for told in (Page(page).text.partition("q3 ·")[2], text.partition("## q3")[2]):
@@ -378,7 +372,6 @@ def test_the_cell_that_skipped_a_missing_function_is_named():
 
 
 def test_a_failed_answer_names_what_its_own_cell_skipped():
-    """A skipped statement beside an answer may be why the answer fails; of a right answer nothing is said."""
     cells = (skipping(4, "device"), failed_cell(5))
     for asked, is_told in ((replace(FAILED, cell=4), True), (replace(PASSED, cell=4), False)):
         for told in both(result(asked, cells=cells)):
@@ -388,7 +381,6 @@ def test_a_failed_answer_names_what_its_own_cell_skipped():
 
 
 def test_an_untouched_function_does_not_blame_a_cell():
-    """It is as it was handed out, whatever stopped."""
     untouched = replace(NOT_ANSWERED, status="untouched")
     for told in both(result(untouched, cells=[failed_cell(1)])):
         assert told.count("Code cell 1 stopped with E.") == 1
@@ -396,7 +388,6 @@ def test_an_untouched_function_does_not_blame_a_cell():
 
 @pytest.mark.parametrize(("outcome", "is_told"), [("failed", True), ("passed", False)])
 def test_why_checks_that_hold_earned_less(outcome, is_told):
-    """A page says so where a check earned a part of its points."""
     checks = [check(outcome="passed", points=1.5, message=None), check(outcome=outcome, max_points=1.0)]
     for text in both(result(question(checks=checks, score=1.5))):
         assert ("part of its points" in text) == is_told
@@ -404,7 +395,6 @@ def test_why_checks_that_hold_earned_less(outcome, is_told):
 
 @pytest.mark.parametrize("outcome", ["partly", "failed"])
 def test_a_partly_right_check_says_that_typical_inputs_are_right(outcome):
-    """Above the message, which names the case."""
     for text in both(result(question(checks=[check(outcome=outcome)], score=0.0))):
         assert ("Right for typical inputs" in text) == (outcome == "partly")
 
@@ -426,13 +416,11 @@ def test_a_run_without_a_sandbox_is_said():
 
 
 def test_a_name_in_another_script_keeps_its_direction_to_itself():
-    """A name in Arabic stands in an element of its own, so that it does not turn the line round."""
     page = page_of(result(FAILED, student="عدا"))
     assert "<bdi>عدا</bdi>" in page
 
 
 def test_an_end_task_that_was_not_tried_is_no_failure():
-    """It earns nothing and costs nothing, so it has not the colour of what went wrong."""
     task = replace(NOT_ANSWERED, id=BONUS_TASK)
     page = feedback_html(result(PASSED, end_task=task), {}, {})
     assert f'class="open" href="#{BONUS_TASK}"' in page

@@ -69,7 +69,6 @@ def test_nothing_is_cut_off_on_a_phone(feedback, visit):
 
 
 def test_drawings_stand_side_by_side_where_there_is_room(feedback, visit):
-    """The student's left, the reference's right, at one height."""
     page = visit(feedback, viewport={"width": 1200, "height": 900})
     (_, top, right), (left_of_other, top_of_other, _) = boxes(page, "#q2 .drawing")
     assert (top, right <= left_of_other) == (top_of_other, True)
@@ -77,7 +76,6 @@ def test_drawings_stand_side_by_side_where_there_is_room(feedback, visit):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_everything_can_be_read_in_the_light_and_in_the_dark(feedback, visit, scheme):
-    """Texts and the letters of drawings stand out from the page, which follows the system's scheme."""
     page = visit(feedback, color_scheme=scheme)
     ground = luminance(page, computed("body", "backgroundColor"))
     assert (ground < 0.1) == (scheme == "dark")
@@ -113,7 +111,6 @@ def test_a_picture_is_folded_until_it_is_opened(feedback, visit):
 
 
 def test_it_prints_on_white_and_in_full(feedback, visit):
-    """Printed from the dark it is black on white, and what is folded on a screen is printed too."""
     page = visit(feedback, color_scheme="dark")
     page.emulate_media(media="print")
     assert luminance(page, computed("body", "backgroundColor")) == 1.0

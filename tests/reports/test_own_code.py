@@ -96,7 +96,6 @@ def test_a_long_cell_is_cut_around_what_matters(lines, places, shown):
 
 @pytest.mark.parametrize("cell", ["x" * 1024**2, "\n" * 1024**2 + "x", "`" * 1024**2, "\t" * 1024**2])
 def test_a_page_stays_small_whatever_a_cell_is(cell):
-    """A MiB of one line, of empty lines, of backticks or of tabs becomes a few kilobytes."""
     code = {"q1": code_of([cell], (1, 1, "x"))}
     assert all(len(text) < 50_000 for text in both(result(question()), code=code))
 
@@ -122,7 +121,6 @@ def test_own_code_is_no_markup():
 
 
 def test_which_lines_are_marked_is_said():
-    """A line names the cells and the lines; each marked line has a sign."""
     rows = [Row(None, "… 8 lines are not shown"), Row(9, "a", True), Row(10, ""), Row(11, "b", True)]
     code = {"q1": [Excerpt(3, rows), Excerpt(12, rows[1:3]), Excerpt(14, rows[2:3])]}
     told = "code cell 3, lines 9 and 11 are marked; code cell 12, line 9 is marked; code cell 14"
@@ -153,7 +151,6 @@ def page_of_ben(klass):
 
 
 def test_a_page_that_was_lost_is_written_again(klass, page_of_ben, close_the_lab):
-    """From what is stored and the notebook; no code of a student's runs for it."""
     page = page_of_ben()
     assert SHOWN in page
     assert "**Your code** code cell 3\n" in page
@@ -165,7 +162,6 @@ def test_a_page_that_was_lost_is_written_again(klass, page_of_ben, close_the_lab
 
 
 def test_other_settings_show_or_hide_own_code(klass, page_of_ben, close_the_lab):
-    """It belongs to the diagnoses: without them it goes, and with them it comes back."""
     page = page_of_ben()
     close_the_lab()
     klass.settings("[feedback]\ndiagnoses = false\n")

@@ -45,8 +45,6 @@ ABSENT = MissingSubmission("zoe", "01_tiny", {"q1": 10.34, "q2": 10.33, "q3": 10
 
 @pytest.fixture
 def shown(monkeypatch, tmp_path):
-    """Print a class; what stood on the terminal."""
-
     def shown(rows, absent=(), without=(), notes=()):
         screen = StringIO()
         monkeypatch.setattr(class_table, "Console", lambda **_: Console(file=screen, width=120))
@@ -66,7 +64,6 @@ def test_a_class_of_ordinary_size_is_shown_row_by_row(shown):
 
 
 def test_an_absent_student_has_nothing_of_what_there_is(shown):
-    """As for other students the row says of how many points, on the terminal and in the report."""
     (line,) = [line.split() for line in shown([row("ada")], [ABSENT]).splitlines() if line.startswith("zoe")]
     assert line == ["zoe", "01_tiny", "0", "of", "31", "missing"]
     page = report_of([row("ada")], [ABSENT], "landlock")
@@ -97,7 +94,6 @@ def test_who_needs_a_human_is_the_same_on_the_terminal_and_in_the_report(shown):
 
 
 def test_a_large_class_is_summed_up(shown):
-    """Of more than a hundred a person is told how each assignment went, and whom to look at."""
     rows = [row(f"s{number:04}", score=number % 4) for number in range(4_000)]
     rows += [row(f"t{number:04}", score=0, error="It is empty.") for number in range(17)]
     rows += [row(f"u{number:04}", flags=["ctypes"]) for number in range(40)]
@@ -114,14 +110,12 @@ def test_a_large_class_is_summed_up(shown):
 
 
 def test_a_notebook_of_no_assignment_is_named_in_a_large_class(shown):
-    """It belongs to no row of the summary, and is not forgotten."""
     rows = [row(f"s{number:03}") for number in range(200)]
     text = shown([*rows, row("zed", stem=None, error="zed/None.ipynb is not an assignment of this course.")])
     assert "zed" in text and "not an assignment of this course" in text
 
 
 def test_long_lists_of_names_are_cut(shown):
-    """Thousands of folders without a notebook do not push everything else off the screen."""
     text = shown([row("ada")], without=[f"n{number:04}" for number in range(1_000)])
     assert "and 980 more" in " ".join(text.split())
     assert len(text.splitlines()) < 20
@@ -200,7 +194,6 @@ def test_one_mistake_in_several_wordings_is_one():
 
 
 def test_a_student_has_one_mistake_in_a_question():
-    """However many checks fail, and however many diagnoses they give, a student counts once in a question."""
     late = not_observed(Failure.QUESTION_OVER)
     both = [step_is_wrong(2), step_is_wrong(3), late]
     rows = [row(f"a{number}", message=both) for number in range(3)]
@@ -217,7 +210,6 @@ BELIEF = Misconception("halved", "Believes that the loss is halved.", Outcome(("
 
 
 def failing(student, *groups):
-    """A student whose answer fails a check for each group."""
     return row(student, message=[group and Finding("wrong", "12 != 6", group=group) for group in groups])
 
 
@@ -243,7 +235,6 @@ def test_a_mistake_is_named_by_the_known_wrong_answer_that_fails_in_the_same_way
 
 
 def test_where_many_known_wrong_answers_fail_alike_none_is_named():
-    """Up to three are named together; of more, nobody knows which it is."""
     (first, _) = (check.id for check in failing("a", "a", "b").questions[0].checks)
     alike = [replace(BELIEF, name=name, text=f"{name}.", outcome=Outcome((first,), "a")) for name in "ABCD"]
     rows = [failing("s0", "a", None)]
@@ -252,7 +243,6 @@ def test_where_many_known_wrong_answers_fail_alike_none_is_named():
 
 
 def test_the_course_says_what_its_known_wrong_answers_misunderstand():
-    """The docstrings of the committed answers belong to the committed outcomes, edits included."""
     course = Course.find(Path(__file__).parent)
     known = read_misconceptions(course.answers_file("01_leaves"))
     texts = {each.name: each for question in known.values() for each in question}
@@ -275,7 +265,6 @@ def questions_of(*scores):
 
 
 def scored(*students):
-    """The results of students who have these scores."""
     return [
         result_from_json(made(f"s{n}", questions=questions_of(*scores)), "01_tiny")
         for n, scores in enumerate(students)
@@ -297,7 +286,6 @@ def test_a_question_has_a_mean_a_spread_and_a_discrimination():
 
 
 def test_what_stands_out_of_a_question_is_said():
-    """That the best fail it, that nearly all solved it, that few earned points; else nothing."""
     students = [(4, n / 5, 4 - n / 5, 4 * (n % 2), 0) for n in range(20)]
     strong = "strong students fail this more often"
     remarks = [figures.remarks for figures in figures_of(*students)]
@@ -350,7 +338,6 @@ def test_unanswered_questions_do_not_hide_a_badly_made_question():
 
 
 def test_an_error_counts_in_no_statistic():
-    """Scores, outcomes, figures, checks and bonus tasks are those of the submissions that were graded."""
     rows = [row(f"s{n}", score=3.0) for n in range(4)]
     (alone,) = summarise(rows)
     broken = row("t", error="It is empty.", score=0.0, status="missing", message="It is empty.")
@@ -362,7 +349,6 @@ def test_an_error_counts_in_no_statistic():
 
 
 def test_excused_work_counts_in_no_statistic():
-    """It is counted as excused, needs no review, and is marked in the table."""
     rows = [row(f"s{n}", score=3.0) for n in range(4)]
     given = (Adjustment(None, 0.0, "Ill.", excused=True),)
     ill = replace(row("t", score=0.0, flags=["gc"]), adjustments=given)
@@ -373,7 +359,6 @@ def test_excused_work_counts_in_no_statistic():
 
 
 def test_resubmissions_are_folded():
-    """Students who only handed in several notebooks stand behind a line with their number."""
     rows = [replace(row(f"s{number}"), superseded=("old.ipynb",)) for number in range(3)]
     rows += [replace(rows[0], assignment="02_other", name="02_other"), row("f", flags=["gc"])]
     rows += [replace(row("both", flags=["gc"]), superseded=("old.ipynb",))]
@@ -400,7 +385,6 @@ def test_same_work_is_named_as_a_hint():
 
 
 def test_a_question_that_is_worth_nothing_is_earned_by_whoever_answers_it():
-    """It counts once, and not as earned by a student who left it as it was."""
     rows = [row("a", score=0.0, max_score=0.0), row("b", score=0.0, max_score=0.0, status="untouched")]
     outcomes = {"full": 1, "part": 0, "nothing": 0, "unanswered": 1}
     assert summarise(rows)[0].questions[0].outcomes == outcomes
@@ -426,7 +410,6 @@ def test_who_needs_a_human_is_named_with_the_reason():
 
 
 def observed_result(*cells):
-    """The result of a notebook of which these cells failed."""
     submission = Submission("ada", "01_tiny", "01_tiny", Path(), "ada/01_tiny.ipynb", "0")
     rubric = Rubric("01_tiny", Path(), (), (), {}, {})
     provenance = Provenance("0", None, None, None, None, "1")
@@ -434,7 +417,6 @@ def observed_result(*cells):
 
 
 def raised(cell, *types, text=""):
-    """A cell that raised."""
     return CellFailure(cell, Raised((*types, "BaseException"), text, ""), None)
 
 
@@ -460,7 +442,6 @@ def test_a_cell_whose_time_ran_out_needs_a_human():
 
 
 def test_an_endless_loop_after_an_answer_needs_a_human(klass):
-    """The answer stands, and its student is told, and the instructor too."""
     klass.hand_in("ada", [*RIGHT[:-1], f"{RIGHT[-1]}\nwhile True:\n    pass"])
     klass.hand_in("ben", ["1 / 0", *RIGHT])
     klass.grade("--cell-seconds", "1")
@@ -524,7 +505,6 @@ def test_a_bar_counts_a_tenth_of_the_points():
     ids=lambda scores: str(scores[:3]),
 )
 def test_scores_of_any_size_are_drawn(scores):
-    """All submissions are counted, and no bar is too high."""
     bars = histogram(summary(*scores))
     assert sum(bar.number for bar in bars) == len(scores)
     assert max(bar.height for bar in bars) == 100
@@ -544,7 +524,6 @@ def test_text_in_a_chart_is_no_markup():
 
 
 def test_the_head_says_how_the_class_was_graded():
-    """How many, with which protection, and when the last one was."""
     rows = [row("a", at="2026-01-02T03:04:05Z"), row("b", at="2025-01-02T03:04:05Z", flags=["gc"])]
     page = report_of(rows, [ABSENT], "none")
     for name, value in {
@@ -560,7 +539,6 @@ def test_the_head_says_how_the_class_was_graded():
 
 
 def test_of_very_many_failed_cells_the_first_are_told():
-    """A page is no way out for thousands of messages."""
     cells = [CellFailure(number, None, "it was too slow") for number in range(1, 31)]
     told = observed_result(*cells).about_cells
     assert (len(told), told[-1]) == (MAX_CELLS + 1, "And 10 more.")
@@ -569,7 +547,6 @@ def test_of_very_many_failed_cells_the_first_are_told():
 
 @pytest.mark.parametrize(("assignments", "is_open"), [(3, True), (4, False)])
 def test_a_report_of_many_assignments_folds_its_details(assignments, is_open):
-    """Of more than three assignments, what each question and check saw waits for a click."""
     rows = [row("ada", stem=f"0{number}_tiny", score=0.0, message="Wrong.") for number in range(assignments)]
     page = report_of(rows, [], "landlock+seccomp")
     assert page.count('<details class="questions" open>') == (assignments if is_open else 0)

@@ -70,7 +70,6 @@ def header(page, name):
 
 
 def sorted_by(page):
-    """Each column that the table says it is sorted by."""
     return page.eval_on_selector_all("#students th", "all => all.map(one => one.ariaSort).filter(Boolean)")
 
 
@@ -88,7 +87,6 @@ def test_everybody_is_there_without_a_script(report, visit):
 
 
 def test_names_are_shown_as_they_are(report, visit):
-    """Whatever a name holds, it is text, in an element that keeps its direction to itself."""
     page = visit(report)
     names = page.locator("#students tbody td:first-child > a:first-child bdi").all_text_contents()
     assert set(STRANGE.values()) < set(names)
@@ -119,7 +117,6 @@ def test_names_sort_as_people_sort_them(report, visit):
 
 
 def test_equal_rows_keep_their_order(report, visit):
-    """Sorted by an assignment after the total, rows with equal points are still sorted by total."""
     page = visit(report)
     header(page, "total").click()
     header(page, "02_other").click()
@@ -185,7 +182,6 @@ def test_a_status_is_chosen(report, visit):
 
 
 def test_links_lead_to_pages_that_are_there(tmp_path, visit):
-    """Whatever a name holds, its links are the addresses of the feedback's file and of the student's page."""
     rows = [row(name, message="It is not.") for name in STRANGE.values()]
     rows = [replace(rows[0], superseded=("b.ipynb",)), *rows[1:]]
     for one in rows:
@@ -262,7 +258,6 @@ def test_nothing_is_cut_off_on_a_phone(report, visit):
 
 
 def test_it_prints_on_white(report, visit):
-    """Printed from the dark, it is black on white, without what only a screen can use, and complete."""
     page = visit(report, color_scheme="dark")
     page.locator("#search").focus()
     page.emulate_media(media="print")
@@ -273,7 +268,6 @@ def test_it_prints_on_white(report, visit):
 
 
 def test_each_printed_page_of_students_has_headings(report, visit, tmp_path):
-    """The table goes on over several sheets of paper, and its columns are named on each."""
     visit(report).pdf(path=tmp_path / "report.pdf")
     first, second, *_ = PdfReader(tmp_path / "report.pdf").pages
     assert "percent" in first.extract_text()
@@ -281,7 +275,6 @@ def test_each_printed_page_of_students_has_headings(report, visit, tmp_path):
 
 
 def test_charts_say_in_words_what_they_show(report, visit):
-    """Each is an image with a name, in a figure with a caption, and shares no name with another."""
     page = visit(report)
     charts = page.locator("figure > [role=img]").all()
     assert len(charts) == 4
@@ -329,7 +322,6 @@ def test_thousands_of_rows_are_sorted_at_once(tmp_path, visit):
 
 @pytest.mark.parametrize(("promised", "ends"), [("1", "fail"), ("0", "skip")])
 def test_a_missing_browser_is_told(monkeypatch, promised, ends):
-    """Where one was promised the tests fail, elsewhere they are skipped, with the reason."""
     monkeypatch.setenv("REQUIRE_BROWSER", promised)
     with pytest.raises(getattr(pytest, ends).Exception, match="no Chromium"):
         browsers.missing("no Chromium")

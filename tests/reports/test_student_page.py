@@ -18,7 +18,6 @@ def page_of(*results, absent=()):
 
 
 def test_a_page_has_all_assignments():
-    """Each with its score, when it was handed in, how late, what a person changed, flags and questions."""
     given = (Adjustment("q1", -1.5, "Copied <b>."), Adjustment(None, 2.0, "An appeal."))
     standing = LatenessAndAdjustments("2026-11-20T21:13:00+00:00", Late(130, 0.5), given)
     first = replace(

@@ -47,7 +47,6 @@ def test_what_is_a_change(before, after, why):
 
 
 def test_a_change_says_before_and_after():
-    """Score and, where it is not graded, the status."""
     change = replaced(result(4.5), result(0.0, sha256="bb", status="error"))
     assert (str(change.before), str(change.after)) == ("4.5 of 6", "0 of 6, error")
     gone, absent = (withdrawn(result(), is_missing=is_missing) for is_missing in (False, True))
@@ -139,7 +138,6 @@ def history(klass):
 
 
 def test_there_and_back_are_two_changes_each_time(klass):
-    """A notebook that goes, comes back and goes again is logged again; no empty folder of pages stays."""
     klass.hand_in("ada", RIGHT)
     ben = klass.hand_in("ben", HALF)
     for _ in range(2):

@@ -45,7 +45,6 @@ def test_a_forgotten_student_without_a_submission_leaves_no_trace(klass):
 
 
 def test_nobody_is_forgotten_by_mistake(klass):
-    """An unknown name is an error that names the nearest, and removes nothing."""
     klass.grade(kim=RIGHT)
     before = klass.files()
     for name in ("kin", "..", ""):
@@ -65,7 +64,6 @@ def test_a_student_is_found_by_the_roster(klass):
 
 
 def test_without_results_nothing_outside_is_removed(klass):
-    """A name that is a path means nobody, also where no student has results."""
     (klass.out / "submissions").mkdir(parents=True)
     kept = klass.out.parent / "kept.html"
     kept.write_text("mine", encoding="utf-8")

@@ -44,7 +44,6 @@ def begin_again(out, seed):
 
 
 def logged(out):
-    """The lines of the history, without their times."""
     return [tuple(line.values())[1:] for line in read_csv(out / "changes.csv")]
 
 

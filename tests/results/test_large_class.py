@@ -103,7 +103,6 @@ def test_an_unchanged_class_is_known_by_its_results(klass):
 
 
 def test_whatever_is_deleted_comes_again(klass):
-    """Every file of the results can go: the next run gives the same rows, and all files are there."""
     first = klass.grade()
     before = [path for path in klass.files("run.json", ".lock") if not path.startswith("reference/")]
     for folder in ("submissions", "evidence", "feedback", "reference", ""):
@@ -137,7 +136,6 @@ def double(x):
 
 
 def test_equal_work_of_students_is_named(klass):
-    """The report tells who handed in the same notebook or answer, also when nothing is graded anew."""
     renamed = LONG.replace("total", "summe").replace("sizes", "längen").replace("index", "i")
     for student, code in {"hal": LONG, "ian": renamed, "jo": LONG.replace("* 2", "* 3")}.items():
         write_notebook(klass.submissions / student / "01_tiny.ipynb", [*HALF[:1], code, *HALF[2:]])
@@ -160,7 +158,6 @@ def test_a_broken_result_is_no_result(klass):
 
 
 def test_results_of_an_earlier_version_are_refused(klass):
-    """The error names the file and says what to do; nothing is changed."""
     klass.grade()
     refused = r"another version of the grader \(.*/v0, .* into another folder"
     for path in (klass.out / "run.json", klass.out / "submissions" / "ben" / "01_tiny.json"):
@@ -189,7 +186,6 @@ def test_other_bytes_of_the_same_size_and_age_are_graded(klass):
 
 
 def test_nobodys_cells_are_kept(klass):
-    """However many submissions are found, none of their notebooks stays in memory."""
     before = _notebooks_in_memory()
     found = find_submissions(klass.submissions, klass.course.functions)
     assert _notebooks_in_memory() == before
@@ -255,7 +251,6 @@ def test_where_there_are_no_locks_grading_goes_on(klass, monkeypatch):
 
 
 def test_another_folder_graded_into_the_same_results_is_told(klass, tmp_path):
-    """The gradebook is of the last folder only; a note says once what stays beside it."""
     assert not klass.grade().notes
     write_notebook(tmp_path / "evening" / "zoe" / "01_tiny.ipynb", RIGHT)
     outcome = klass.grade(submissions=tmp_path / "evening")

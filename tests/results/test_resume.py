@@ -28,7 +28,6 @@ def out(klass):
 
 @pytest.fixture(scope="module")
 def whole(klass, zygote_of_all):
-    """What an undisturbed run leaves."""
     out = klass.new_out()
     ended = klass.finish(out)
     assert ended.exit_code == 0
@@ -37,7 +36,6 @@ def whole(klass, zygote_of_all):
 
 
 def kill(process):
-    """Kill a process, and see what it began go too."""
     with Witness(process) as witness:
         process.kill()
         process.wait()
@@ -172,7 +170,6 @@ def test_without_a_sandbox_nobody_is_left_either(klass, out):
 
 
 def test_a_zygote_that_is_killed_ends_the_run_in_a_sentence(klass, out, whole):
-    """No student is blamed for it, and the same command goes on."""
     with klass.running(out) as process:
         assert wait_until(lambda: any(out.glob("evidence/*/*.json")), process)
         os.kill(descendants(process.pid)[0], signal.SIGKILL)
@@ -191,7 +188,6 @@ def quiet_class(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole_and_quiet(quiet_class, zygote_of_all):
-    """What an undisturbed run leaves, without a notebook that takes its time."""
     out = quiet_class.new_out()
     assert quiet_class.finish(out).exit_code == 0
     return results(out)

@@ -153,7 +153,6 @@ def with_locals_renamed(source):
     ],
 )
 def test_what_an_answer_does_makes_a_difference(old, new):
-    """Attributes, constants, global names, order, and which variable stands where."""
     assert digest_of(ANSWER.replace(old, new)) not in {digest_of(ANSWER), ""}
 
 
@@ -177,7 +176,6 @@ def test_what_says_nothing_is_not_compared(source):
 
 
 def test_starter_code_is_not_a_students_own():
-    """Of an answer only the statements count that its stub does not have."""
     assert digest(ANSWER, "train", ANSWER) == ("", 0)
     assert digest(ANSWER.replace("p.grad = None", "p.grad.zero_()"), "train", ANSWER) == ("", 5)
     assert digest(ANSWER, "train", "def train(net, data, lr=0.1):\n    ...")[0] == digest_of(ANSWER)
@@ -219,7 +217,6 @@ def who(results, **codes):
 
 
 def test_a_rare_wrong_answer_is_enough():
-    """Both students are named, with the questions in which their answers are equal."""
     results = [graded("ada", 1.0, 0.0), graded("ben", 1.0, 0.0), graded("cem", 1.0, 0.0)]
     (work,) = found(results, ada="xy", ben="xy", cem="zw")
     assert (work.students, work.answers) == (("ada", "ben"), ("q1", "q2"))
@@ -281,14 +278,12 @@ def test_students_who_share_the_same_things_are_one_group():
 
 
 def test_the_same_notebook_is_named_once():
-    """A file that two students submitted comes first; their answers need no other entry."""
     results = [graded("ada", 1.0, sha256="f"), graded("ben", 1.0, sha256="f"), graded("cem", 1.0)]
     (work,) = found(results, ada="x", ben="x")
     assert (work.students, work.is_file) == (("ada", "ben"), True)
 
 
 def test_what_was_not_answered_is_nobodys_work():
-    """An untouched notebook, or one that could not be graded, is the same for all."""
     untouched = [
         replace(one, questions=(replace(one.questions[0], status="untouched"),))
         for one in (graded("ada", 0.0, sha256="f"), graded("ben", 0.0, sha256="f"))

@@ -9,7 +9,6 @@ from grader.results.students import students_of
 
 
 def test_the_weakest_come_first():
-    """Students are sorted by percent of all points, and by name where that is equal."""
     rows = [row("cem", score=3.0), row("ben", score=1.0), row("ada", score=3.0)]
     found = [(one.name, round(one.percent)) for one in students_of(rows, [])]
     assert found == [("ben", 33), ("ada", 100), ("cem", 100)]
@@ -45,7 +44,6 @@ def test_what_is_not_of_the_term_does_not_count():
 
 
 def test_a_notebook_of_no_assignment_belongs_to_its_student():
-    """It counts nothing, and is not forgotten."""
     (uma,) = students_of([row("uma", stem=None, error="?", score=0.0)], [])
     assert (uma.entries, [result.name for result in uma.others], uma.percent) == ((), ["essay"], 0)
     assert uma.marks == ["error"]

@@ -44,7 +44,6 @@ def test_levels_are_named(levels, said):
 
 
 def test_several_questions_have_one_short_sentence():
-    """A notebook names no levels, because each task lists its own."""
     assert coverage_of_several([question(FEW), question({})]) == COVERAGE_OF_SEVERAL
     said = "The graded checks test everything that the tasks say."
     assert coverage_of_several([question({}), question({})]) == said

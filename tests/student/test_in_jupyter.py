@@ -27,7 +27,6 @@ WHY = "Compute first, and set requires_grad last"  # the afterword begins with i
 
 
 def before_the_end(lines):
-    """The right answer, with lines before its last."""
     return RIGHT.replace("    return", f"{lines}\n    return")
 
 
@@ -113,7 +112,6 @@ def test_a_verdict_is_read_at_a_glance(notebook, mistake):
 
 
 def test_a_typed_answer_turns_the_verdict(notebook):
-    """Who types an answer over the stub, and runs both cells by the keyboard, sees the check turn."""
     before = verdict(notebook, "q1", [STUB]).get_attribute("data-status")
     indented_by_jupyter = re.sub("(?m)^ +", "", RIGHT)
     notebook.type(notebook.answer("q1"), indented_by_jupyter)
@@ -123,7 +121,6 @@ def test_a_typed_answer_turns_the_verdict(notebook):
 
 
 def test_an_endless_loop_is_stopped(notebook):
-    """A function that never ends is stopped, and the line is shown at which it was."""
     notebook.execute("import os; os.environ['GRADER_CHECK_SECONDS'] = '1'")
     shown = verdict(notebook, "q1", [LOOPS])
     notebook.execute("del os.environ['GRADER_CHECK_SECONDS']")
@@ -142,7 +139,6 @@ def test_an_endless_loop_is_stopped(notebook):
     ids=["prints", "a warning", "a hint"],
 )
 def test_what_is_folded_unfolds(notebook, question, source, kind, words):
-    """What the function printed, torch's warnings and hints are read after a click."""
     folded = verdict(notebook, question, [source]).locator(f"details.autograd-{kind}").first
     assert words not in folded.inner_text()
     folded.locator("> summary").click()

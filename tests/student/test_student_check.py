@@ -263,7 +263,6 @@ def test_a_question_that_passes_beside_a_failed_cell_is_told_of_it(tmp_path, war
 
 
 def test_a_syntax_error_below_a_question_is_one_line(tmp_path, warm_runners):
-    """The check of q1 says in one line that the cell of q3 fails; the check of q3 says why."""
     write(tmp_path / ".handout" / "01_small.ipynb", released())
     path = write(tmp_path / "01_small.ipynb", worked(q1=ANSWERS["q1"], q3="class Counter\n    pass"))
     first, third = (run("check", path, question).output.splitlines() for question in ("q1", "q3"))
@@ -290,7 +289,6 @@ def test_an_answer_below_an_error_is_checked_as_grading_does(tmp_path, warm_runn
 
 
 def test_a_long_error_of_a_student_is_cut(tmp_path, warm_runners):
-    """Of a line of an error of their own 200 characters are shown, and slices stay as they were written."""
     cell = "def double(x):\n    if x == 3: return [1][::-1] + x\n    raise ValueError('y' * 300)"
     found = look(write_work(tmp_path, [cell]), ["q1"])
     (_, first), (_, second) = found.questions[0].tests
@@ -343,7 +341,6 @@ def test_the_cell_of_a_question_has_the_id_of_its_starter_code(tmp_path):
     ],
 )
 def test_numbers_are_rounded_until_they_differ(said, shown):
-    """A message has no more digits than tell its numbers apart, and other numbers stay as they are."""
     assert rounded(said) == shown
 
 
@@ -373,7 +370,6 @@ def test_a_broken_notebook_gets_advice_for_who_works_in_it(content, said, is_nea
 
 
 def test_files_beside_the_notebooks_do_not_take_the_place_of_packages(tmp_path):
-    """`python -m grader` runs beside a `random.py` or a `click.py` of the student's."""
     for name in ("random", "re", "click", "torch", "rich"):
         (tmp_path / f"{name}.py").write_text("raise RuntimeError('mine')")
     done = python("-m", "grader", "--help", cwd=tmp_path)
@@ -507,7 +503,6 @@ def test_the_reference_passes(stem, tmp_path, warm_runners):
 @pytest.mark.long
 @pytest.mark.parametrize("stem", COURSE.stems)
 def test_starter_code_is_not_started(stem, tmp_path, warm_runners):
-    """All cells of the notebooks students get run here too, and every question counts as not started."""
     content = (COURSE.root / "assignments" / f"{stem}.ipynb").read_bytes()
     for path in (tmp_path / f"{stem}.ipynb", tmp_path / ".handout" / f"{stem}.ipynb"):
         path.parent.mkdir(exist_ok=True)
@@ -525,7 +520,6 @@ def test_starter_code_is_not_started(stem, tmp_path, warm_runners):
     ],
 )
 def test_a_python_without_torch_is_said(torch, status, said, tmp_path, monkeypatch):
-    """Where torch cannot be imported the notebook is not blamed, and what to install is said."""
     (tmp_path / "torch.py").write_text(torch)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     done = run("check", write_work(tmp_path, []))

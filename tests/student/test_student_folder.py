@@ -25,7 +25,6 @@ def folder(tmp_path, warm_runners):
 
 
 def test_status_shows_every_notebook(folder):
-    """One row for each notebook, how many public checks pass, what cannot be read, and where to go on."""
     write(folder / f"{STEM}.ipynb", worked(q1="def double(x):\n    return 4", q3=ANSWERS["q3"]))
     (folder / "02_broken.ipynb").write_text("{")
     write(folder / "my work (1).ipynb", released())
@@ -59,7 +58,6 @@ def line(name, *statuses):
 
 
 def test_the_totals_count_each_assignment_once():
-    """The progress is over the questions of all notebooks; a copy and a broken one do not count."""
     lines = [
         line("01_a.ipynb", "passes", "fails"),
         line("01_a-Copy1.ipynb", "passes", "passes"),
@@ -133,7 +131,6 @@ def test_the_notebooks_of_a_folder_are_known_as_in_grading(folder):
 
 @pytest.mark.parametrize("command", ["status", "watch"])
 def test_a_folder_without_notebooks_is_said(command, tmp_path):
-    """An empty folder, or none, ends with 2 and says where to go."""
     for place, said in (
         (tmp_path, "there is no notebook such as 01_name.ipynb"),
         ("nowhere", "there is no folder"),

@@ -59,7 +59,6 @@ def test_a_hint_has_the_number_of_the_notebook(stem):
 
 
 def test_hints_grow(tmp_path, monkeypatch):
-    """`hint` gives the hints of the notebook, by their numbers, and nothing else."""
     monkeypatch.chdir(tmp_path)
     write(tmp_path / f"{STEM}.ipynb", released())
     given = [CliRunner().invoke(main, ["hint", STEM, "1", *number]) for number in ([], ["1"], ["2"], ["3"])]
@@ -75,7 +74,6 @@ def test_hints_grow(tmp_path, monkeypatch):
 
 
 def test_a_question_without_hints_offers_none(tmp_path, monkeypatch, warm_runners):
-    """Neither `hint` nor the end of `check` offers a hint that the notebook does not have."""
     monkeypatch.chdir(tmp_path)
     notebook = released()
     for cell in notebook["cells"]:
@@ -135,14 +133,12 @@ def test_a_beginning_of_a_name_or_the_assignment_is_enough(tmp_path, monkeypatch
     "source", ["def test_x(:", "", "x = 1", "def test_plain(f):\n    assert f, 'x'", "\0"]
 )
 def test_a_damaged_public_check_is_said(source):
-    """What is no Otter test is refused by file and question, with what to do."""
     said = r"^a.ipynb, q1: its public check is damaged. Download the notebook again"
     with pytest.raises(GraderError, match=said):
         read_public_check("a.ipynb, q1", source)
 
 
 def test_a_strange_notebook_is_read_all_the_same(tmp_path):
-    """Cells and metadata of impossible forms cost nothing but themselves."""
     cells = [
         None,
         {"cell_type": "markdown", "source": 7},

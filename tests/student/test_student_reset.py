@@ -62,7 +62,6 @@ def test_every_other_character_stays(encoding, form, line_end, indent, folder):
 
 
 def test_half_a_pair_of_surrogates_is_no_obstacle(folder):
-    """A notebook in which a tool wrote half of an emoji is reset, and the half stays."""
     notebook = worked(q1=ANSWERS["q1"])
     notebook["cells"][0]["metadata"]["odd"] = "\ud83d"
     path = folder / "01_small.ipynb"
@@ -75,7 +74,6 @@ def test_half_a_pair_of_surrogates_is_no_obstacle(folder):
 
 
 def test_a_version_is_never_overwritten(folder):
-    """Each version that was reset is kept in a file of its own, the same one only once."""
     path = folder / "01_small.ipynb"
     for answer in ("return 1", "return 2", "return 1"):
         write(path, worked(q1=f"def double(x):\n    {answer}"))
@@ -108,7 +106,6 @@ def test_without_ids_the_definition_that_counts_is_reset(folder):
 
 
 def test_a_later_definition_is_told_about(folder):
-    """Where another cell defines the function later, the question's own is reset and the other one named."""
     notebook = worked(q1=ANSWERS["q1"])
     notebook["cells"].append(code("def double(x):\n    return 2 * x", "mine"))
     path = write(folder / "01_small.ipynb", notebook)
@@ -134,7 +131,6 @@ def test_nothing_happens_unless_somebody_agrees(folder):
 
 
 def test_a_stub_is_left_alone(folder):
-    """A question that is still starter code is not touched, not even its file's time."""
     path = write(folder / "01_small.ipynb", released())
     os.utime(path, (1, 1))
     done = CliRunner().invoke(main, ["reset", str(path), "double", "--yes"])
@@ -167,7 +163,6 @@ WORKED = json.dumps(worked(q1=ANSWERS["q1"])).encode()
     ids=["the starter code is not known", "format 3", "bytes that are no UTF-8, so other cells would change"],
 )
 def test_what_cannot_be_reset_safely_stays_as_it_is(content, is_near, told, folder):
-    """The notebook is refused with what to do, and not a byte of it changes."""
     path = folder / "01_small.ipynb"
     path.write_bytes(content)
     if not is_near:
@@ -189,7 +184,6 @@ def test_a_notebook_whose_cells_are_all_gone_gets_one_back(folder):
 
 
 def test_a_heading_alone_is_enough_to_find_the_place(folder):
-    """Without ids a cell that is gone goes below its heading, known by its text."""
     cells = [
         code("print('hello')"),
         *({**cell, "id": ""} for cell in released()["cells"] if cell["cell_type"] == "markdown"),

@@ -31,7 +31,6 @@ def hand_out_another(folder):
 
 
 def test_a_notebook_that_is_ready_is_named_in_full(folder):
-    """The command lists every remark, then the file, its size and when it was saved."""
     path = write(folder / f"{STEM}.ipynb", worked(**ANSWERS))
     hand_out_another(folder)
     status, lines = submit()
@@ -132,7 +131,6 @@ def test_a_renamed_notebook_and_its_copy_are_ready(folder):
     ],
 )
 def test_a_file_that_cannot_be_submitted_gets_advice(place, content, status, said, folder):
-    """A merge conflict, a damaged file, a checkpoint or a wrong name is reported with what to do."""
     if content is not None:
         path = folder / place
         path.parent.mkdir(exist_ok=True)
@@ -143,7 +141,6 @@ def test_a_file_that_cannot_be_submitted_gets_advice(place, content, status, sai
 
 
 def test_without_a_started_notebook_there_is_nothing_to_submit(folder):
-    """Notebooks with starter code only are ignored, and the command says where to start."""
     write(folder / f"{STEM}.ipynb", released())
     start = f"There is nothing to submit yet. Start with: python -m grader check {STEM}"
     assert submit() == (1, [f"Not started, so ignored: {STEM}.", start])

@@ -49,7 +49,6 @@ def test_notes_that_say_nothing_are_left_alone(content, path):
 
 
 def test_nothing_is_noted_where_no_file_is_open(tmp_path):
-    """A kernel of which no notebook is known, as in a console, writes nothing."""
     note_check(tmp_path / "console-1", "q1", "x = 1", 1.0)
     assert not list(tmp_path.iterdir())
 

@@ -32,7 +32,6 @@ CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder with a released notebook, where q1 has an afterword."""
     notebook = released()
     test = otter_test("q1", CHECKS["q1"], 4, "`x + x` is `2 * x`.")
     notebook["metadata"]["otter"]["tests"]["q1"] = test
@@ -231,7 +230,6 @@ def test_a_check_is_dropped_at_a_new_save_and_at_q(terminal):
 
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM])
 def test_a_signal_puts_the_terminal_back(number, terminal):
-    """However it is ended, letters that are typed afterwards are seen."""
     terminal.read()
     assert termios.tcgetattr(terminal.inside) != terminal.before
     terminal.process.send_signal(number)
