@@ -1,7 +1,6 @@
 """Who is in a class, when things are due, points put right: what is read, and what comes of it."""
 
 import csv
-import hashlib
 import io
 import os
 import re
@@ -16,7 +15,6 @@ from tiny_course import HALF, RIGHT, add_assignment, write_notebook
 from grader.course.course import Course
 from grader.people.deadlines import Deadlines
 from grader.people.lateness_and_adjustments import LatenessAndAdjustments, with_lateness_and_adjustments
-from grader.people.record import Entry, Record
 from grader.people.roster import read_people
 from grader.people.students import Students
 from grader.results.model import Adjustment, Late
@@ -258,24 +256,6 @@ def test_two_folders_of_a_person_are_one_student(klass):
     assert "eve is not on the roster" in printed
 
 
-def test_the_record_decides_which_version_counts(klass):
-    """A copy of the folder changes the files' times, and not which notebook was handed in last."""
-    first = klass.hand_in("ada", HALF)
-    second = first.with_name("01_tiny again.ipynb")
-    second.write_bytes(klass.hand_in("ben", RIGHT).read_bytes())
-    record = Record(klass.submissions)
-    for path, when in ((first, 1000), (second, 2000)):
-        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-        at = datetime.fromtimestamp(when, UTC)
-        record.remember(Entry("ada", path.name, at, path.name, sha256=sha256))
-    (klass.submissions / "collected.csv").write_bytes(record.content())
-    os.utime(first, (9000, 9000))
-    os.utime(second, (10, 10))
-    klass.grade("--student", "ada")
-    assert klass.result("ada")["notebook"] == "ada/01_tiny again.ipynb"
-    assert klass.result("ada")["handed_in"] == "1970-01-01T00:33:20+00:00"
-
-
 def test_an_assignment_of_another_term_makes_nobody_absent(klass):
     klass.hand_in("ada", RIGHT)
     (klass.submissions / "roster.csv").write_text("student\nada\nben\n", encoding="utf-8")
@@ -459,20 +439,6 @@ def test_a_renamed_notebook_counts_before_what_is_gone(klass, tmp_path):
     result = klass.result("ada")
     assert (result["notebook"], result["superseded"]) == ("ada/mine 01_tiny.ipynb", ["ada/01_tiny.ipynb"])
     assert klass.scores() == {"ada": "1.5"}
-
-
-@pytest.mark.parametrize(("first", "ada"), [("false", ("0.9", "3 h")), ("true", ("6", "5 min"))])
-def test_the_last_version_in_time_counts_first_where_the_settings_say_so(klass, first, ada):
-    """Else the last one handed in counts, whenever that was; an extension is in time."""
-    klass.settings(f"{SETTINGS}in_time_first = {first}\n")
-    for student in ("ada", "kim"):
-        at(klass, student, DUE + timedelta(minutes=5), RIGHT)
-        at(klass, f"{student}/late", DUE + timedelta(hours=3), HALF)
-    (klass.submissions / "extensions.csv").write_text("student,assignment,until\nkim,,2026-10-14\n")
-    klass.grade()
-    assert (klass.rows()["ada"]["score"], klass.rows()["ada"]["late"]) == ada
-    assert (klass.rows()["kim"]["score"], klass.rows()["kim"]["late"]) == ("1.5", "")
-    assert len(klass.result("ada")["superseded"]) == 1
 
 
 def test_results_that_are_moved_with_what_was_graded_stay_together(klass, tmp_path):

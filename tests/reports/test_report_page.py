@@ -295,19 +295,6 @@ def test_no_other_script_runs(report, tmp_path, browser):
         assert len([said for said in complaints if "Content Security Policy" in said]) >= 2
 
 
-def test_a_page_that_complains_is_noticed(tmp_path, browser):
-    """What a page says on the console, raises or asks for is known to the test."""
-    page = tmp_path / "page.html"
-    page.write_text(
-        "<script>console.error('said'); setTimeout(() => { throw Error('raised') })</script>"
-        "<link rel=stylesheet href='other.css'>"
-    )
-    with browsers.opened(browser, page) as (shown, complaints):
-        shown.wait_for_function("performance.now() > 0")
-    told = "\n".join(complaints)
-    assert all(what in told for what in ("said", "raised", "other.css"))
-
-
 @pytest.mark.long
 def test_thousands_of_rows_are_sorted_at_once(tmp_path, visit):
     """The script needs less than a second for 5,000 rows; moved one by one they take many."""
@@ -318,10 +305,3 @@ def test_thousands_of_rows_are_sorted_at_once(tmp_path, visit):
     for name in ("total", "student", "total"):
         assert header(page, name).evaluate(click) < 1_000
     assert column(page, "total")[0] == "0"
-
-
-@pytest.mark.parametrize(("promised", "ends"), [("1", "fail"), ("0", "skip")])
-def test_a_missing_browser_is_told(monkeypatch, promised, ends):
-    monkeypatch.setenv("REQUIRE_BROWSER", promised)
-    with pytest.raises(getattr(pytest, ends).Exception, match="no Chromium"):
-        browsers.missing("no Chromium")

@@ -1,14 +1,11 @@
 """Same work: how answers are compared, and which pairs of students are reported."""
 
-import ast
 import itertools
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from factories import check, made, question
 
-from grader.course.course import Course
 from grader.notebooks.reader import cells_of
 from grader.results.model import Result
 from grader.results.similar import digest, same_work, with_digests
@@ -98,46 +95,6 @@ def train(model, batch):
 """
     assert digest_of(SCOPES) == digest_of(renamed) != ""
     assert digest_of(SCOPES.replace("p * p for p", "seen * seen for p")) != digest_of(SCOPES)
-
-
-def test_a_copied_notebook_with_every_local_variable_renamed_is_found():
-    """The course's own answers, each with its variables renamed, are equal; so the pair is reported."""
-    course = Course.find(Path(__file__).parent)
-    questions = [q for q in course.assignment("01_leaves").questions if not q.is_bonus_task]
-    starter_code = {q.function: q.starter_code for q in questions}
-
-    def submitted(student, rename):
-        asked = [
-            {**question(n, 4.0, [check("it", 4.0)]), "function": q.function, "cell": n}
-            for n, q in enumerate(questions, start=1)
-        ]
-        result = result_from_json(made(student, questions=asked), "01_tiny")
-        cells = cells_of([rename(q.answer) if rename else q.answer for q in questions])
-        result = with_digests(result, cells, starter_code)
-        return replace(result, provenance=replace(result.provenance, notebook_sha256=student)), cells
-
-    pairs = [submitted("ada", None), submitted("ben", with_locals_renamed)]
-    cells = {result.student: of_student for result, of_student in pairs}
-    others = [graded(f"s{n}", 1.0, 2.0, 0.0, 4.0, 1.0, 0.0) for n in range(38)]
-    (work,) = same_work([*others, *(result for result, _ in pairs)], lambda result: cells[result.student])
-    assert work.students == ("ada", "ben")
-    assert {*work.answers} == {"q1", "q2", "q3", "q4", "q5", "q6"}
-    assert work.sides[0].left != work.sides[0].right
-
-
-def with_locals_renamed(source):
-    """The source with another name for each variable that a function of it assigns."""
-    tree = ast.parse(source)
-    bound = {
-        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
-    bound |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)} - {"self"}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id in bound:
-            node.id = f"my_{node.id}"
-        elif isinstance(node, ast.arg) and node.arg in bound:
-            node.arg = f"my_{node.arg}"
-    return ast.unparse(tree)
 
 
 @pytest.mark.parametrize(

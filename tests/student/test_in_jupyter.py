@@ -181,15 +181,6 @@ def test_a_long_title_is_indented_below_its_beginning(notebook):
     assert len(set(lines)) == 1
 
 
-def test_a_notebook_is_known_however_it_was_saved(lab):
-    """A notebook that was renamed and lost its metadata is checked as any other."""
-    path = lab.folder / "saved" / "Kopie von 1.ipynb"
-    shutil.copytree(lab.folder / ".handout", path.parent / ".handout")
-    path.write_text(json.dumps({**DOCUMENT, "metadata": {}}), encoding="utf-8")
-    shown = verdict(opened(lab, path), "q1", [RIGHT])
-    assert_reads(shown.inner_text(), f"✔ ... {WHY}")
-
-
 def test_a_verdict_is_read_in_an_untrusted_notebook(lab):
     """A notebook from elsewhere, which JupyterLab does not trust, shows its verdicts and pictures."""
     notebook = opened(lab, lab.folder / RELEASED.name)

@@ -232,20 +232,6 @@ def test_an_endless_line_is_named(tmp_path):
     assert (failure.cell, failure.line, failure.code) == (2, 2, "while 1: pass")
 
 
-def test_gradients_left_switched_off_are_reported_first(tmp_path, warm_runners):
-    """A call that leaves gradients off fails its test with that reason; the next test has them on again."""
-    off = """\
-def double(x):
-    was_on = torch.is_grad_enabled()
-    torch.set_grad_enabled(False)
-    return 2 * x if was_on else 0"""
-    found = look(write_work(tmp_path, ["import torch", off, ANSWERS["q2"]]), ["q1", "q2"])
-    (_, first), (_, second) = found.questions[0].tests
-    assert first.text.startswith("double left gradients switched off: torch.is_grad_enabled() is False")
-    assert first.said and second.text == first.text
-    assert found.questions[1].status == "passes"
-
-
 def test_a_question_that_passes_beside_a_failed_cell_is_told_of_it(tmp_path, warm_runners):
     """`check` of one question shows its own failed cell and those above; others are named in one line."""
     above, own = "# why\nimport no_such_package", "import no_such_package\n" + ANSWERS["q1"]

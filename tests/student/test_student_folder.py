@@ -15,7 +15,6 @@ from grader.errors import GraderError
 from grader.student.check import NotebookReport, QuestionReport
 from grader.student.display import focus_closing, print_table
 from grader.student.notebook import notebooks_in
-from grader.student.process import RunnerPool
 
 
 @pytest.fixture
@@ -138,18 +137,6 @@ def test_a_folder_without_notebooks_is_said(command, tmp_path):
         done = CliRunner().invoke(main, [command, str(place)])
         assert done.exit_code == 2
         assert said in done.stderr
-
-
-def test_status_runs_only_what_has_changed(folder, monkeypatch):
-    """An unchanged notebook shows its last report, starter code is not run, and a change runs again."""
-    path = write(folder / f"{STEM}.ipynb", worked(q1=ANSWERS["q1"], q2="def leaf(n):\n    return missing"))
-    write(folder / "untouched.ipynb", released())
-    first = CliRunner().invoke(main, ["status", str(folder)])
-    with monkeypatch.context() as nothing:
-        nothing.setattr(RunnerPool, "take", lambda _: pytest.fail("a notebook ran again"))
-        assert CliRunner().invoke(main, ["status", str(folder)]).output == first.output
-    write(path, worked(q1=ANSWERS["q1"], q2=ANSWERS["q2"]))
-    assert "q1✔ q2✔ q3·" in CliRunner().invoke(main, ["status", str(folder)]).output
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"\xff", b'{"of": 3}'])

@@ -93,13 +93,14 @@ def test_a_cell_that_does_not_run_follows_its_remark(folder):
 
 @pytest.mark.parametrize("earlier", [["status"], ["submit"], ["check", STEM]])
 def test_only_what_has_changed_runs(earlier, folder, monkeypatch):
-    """`submit` runs no untouched notebook, and none that has not changed since its last report."""
+    """`submit` and `status` run no untouched notebook, and none that has not changed since its last report."""
     path = write(folder / f"{STEM}.ipynb", worked(**ANSWERS))
     hand_out_another(folder)
     CliRunner().invoke(main, earlier)
     with monkeypatch.context() as nothing:
         nothing.setattr(RunnerPool, "take", lambda _: pytest.fail("a notebook ran again"))
         status, lines = submit()
+        CliRunner().invoke(main, ["status"])
     assert (status, lines[-1]) == (0, "Not started, so ignored: 02_later.")
     write(path, worked(q1=ANSWERS["q1"]))
     assert submit()[0] == 1
@@ -123,7 +124,6 @@ def test_a_renamed_notebook_and_its_copy_are_ready(folder):
 @pytest.mark.parametrize(
     ("place", "content", "status", "said"),
     [
-        (f"{STEM}.ipynb", "{\n<<<<<<< HEAD\n", 1, "Take one of the two versions"),
         (f"{STEM}.ipynb", "{", 1, "its text is not JSON"),
         (f".ipynb_checkpoints/{STEM}-checkpoint.ipynb", "{", 2, "is an older version that Jupyter keeps"),
         ("02_other", None, 2, "there is no notebook 02_other"),
