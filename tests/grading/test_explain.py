@@ -1,7 +1,7 @@
 """A result explained: how it came about, from what is stored, without running student code."""
 
-import re
 import shlex
+import shutil
 
 import pytest
 from tiny_course import HALF, RIGHT, write_notebook
@@ -126,50 +126,46 @@ def test_of_a_named_question_what_failed_comes_first(graded):
     assert "q1 · Double" not in out
 
 
-def test_a_changed_assertion_is_replayed_and_the_difference_told(graded):
-    graded.edit_checks(("assert made.seen.tensor().is_leaf", "assert not made.seen.tensor().is_leaf"))
+NOT_LEAF = ("assert made.seen.tensor().is_leaf", "assert not made.seen.tensor().is_leaf")
+RENAMED = [("made = ", "created = "), ('name="made"', 'name="created"'), ("(made)", "(created)")]
+RENAMED.append(("made.seen", "created.seen"))
+REPLAYED = {
+    "an assertion": (
+        lambda klass: klass.edit_checks(NOT_LEAF),
+        [
+            "now not the same as what is stored",
+            "q2: test_leaf passed -> failed",
+            "score: 1.5 of 6, now 0 of 6",
+        ],
+    ),
+    "points": (lambda klass: klass.settings("[points.01_tiny]\nq2 = 8\n"), ["score: 1.5 of 6, now 3 of 10"]),
+    "inputs": (
+        lambda klass: klass.edit_checks(("randint(3, 9", "randint(4, 9")),
+        ["the grader's code have changed since this was graded.", "judged now the same, check by check"],
+    ),
+    "a contract": (
+        lambda klass: klass.edit_checks(*RENAMED),
+        ["The current checks need observations that were not made then"],
+    ),
+    "no reference": (
+        lambda klass: shutil.rmtree(klass.out / "reference"),
+        ["The expected observations are no longer stored", "result <float32 ("],
+    ),
+    "spoiled evidence": (
+        lambda klass: (klass.out / "evidence" / "ben" / "01_tiny.json").write_text("0\n{"),
+        ["What was observed of this notebook is not stored any more", "failed: It is twice as much"],
+    ),
+}
+
+
+@pytest.mark.parametrize("changed", REPLAYED)
+def test_what_was_observed_is_judged_by_the_checks_of_now(graded, changed):
+    """Where that cannot be done, `explain` shows what is stored, and says why."""
+    change, told = REPLAYED[changed]
+    change(graded)
     out = said(graded, "ben", "01_tiny", "--all")
-    assert "judged now not the same as what is stored" in out
-    assert "q2: test_leaf passed -> failed" in out
-    assert "score: 1.5 of 6, now 0 of 6" in out
-    assert "other cases" not in out
-
-
-def test_other_points_are_a_difference(graded):
-    graded.settings("[points.01_tiny]\nq2 = 8\n")
-    assert "score: 1.5 of 6, now 3 of 10" in said(graded, "ben", "01_tiny", "--all")
-
-
-def test_a_changed_contract_is_said(graded):
-    """What was seen then is judged by the reference on the same inputs; that the checks changed is said."""
-    graded.edit_checks(("randint(3, 9", "randint(4, 9"))
-    out = said(graded, "ben", "01_tiny", "--all")
-    assert "The checks, the course or the grader's code have changed since this was graded." in out
-    assert "inputs seed" in out
-    assert "judged now the same, check by check" in out
-
-
-def test_a_new_contract_cannot_be_replayed(graded):
-    renamed = ("made = ", "created = "), ('name="made"', 'name="created"')
-    graded.edit_checks(*renamed, ("(made)", "(created)"), ("made.seen", "created.seen"))
-    out = said(graded, "ben", "01_tiny", "--all")
-    assert "The current checks need observations that were not made then" in out
-    assert "judged now" not in out
-
-
-def test_without_a_reference_what_was_seen_is_shown(graded):
-    for path in (graded.out / "reference").glob("*.json"):
-        path.unlink()
-    out = said(graded, "ben", "01_tiny", "--all")
-    assert "The expected observations are no longer stored" in out
-    assert re.search(r"result <float32 \(\d,\) ", out)
-
-
-def test_without_evidence_the_verdicts_are_shown(graded):
-    (graded.out / "evidence" / "ben" / "01_tiny.json").write_text("0\n{", encoding="utf-8")
-    out = said(graded, "ben", "01_tiny", "--all")
-    assert "What was observed of this notebook is not stored any more" in out
-    assert "failed: It is twice as much" in out
+    assert [text for text in told if text not in out] == []
+    assert ("judged now" in out) == (changed in {"an assertion", "points", "inputs"})
 
 
 def test_another_notebook_at_its_place_is_not_taken_for_the_graded(graded):

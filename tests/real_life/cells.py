@@ -29,18 +29,6 @@ def pictures(draft):
 
 
 @case("03_truncated_bptt")
-def progress_bars(draft):
-    """Bars of tqdm.notebook around a cell's loop and inside an answer: the answer is right."""
-    draft.top(
-        "from tqdm.notebook import tqdm, trange\nimport time\nfor _ in trange(3, desc='warm up'):\n    pass\n"
-        "bar = tqdm(total=2)\nbar.update(1)\nbar.set_postfix(loss=1.0)\nbar.close()"
-    )
-    draft.edit(
-        "in batches:\n        h = h.d", "in tqdm(batches, desc='minibatch', leave=False):\n        h = h.d"
-    )
-
-
-@case("03_truncated_bptt")
 def progress_bar_in_an_answer(draft):
     """The first bar of tqdm is in an answer: the thread that watches bars is no side effect."""
     draft.top("from tqdm import tqdm")
@@ -67,16 +55,6 @@ def prompts_copied_along(draft):
     lines = draft.answer("make_weight")["source"].splitlines()
     draft.write(
         "make_weight", "\n".join(["In [12]: " + lines[0], *("    ...: " + line for line in lines[1:])])
-    )
-
-
-@case()
-def top_level_await(draft):
-    """Await and async for at the top of a cell that also holds an answer."""
-    draft.edit(
-        "def make_weight(",
-        "import asyncio\nawait asyncio.sleep(0)\nasync def numbers():\n    yield 1\n"
-        "async for n in numbers():\n    print(n)\n\ndef make_weight(",
     )
 
 
@@ -247,16 +225,6 @@ def devices(draft):
     draft.edit(
         "h = h.detach()\n        for x in xs:\n            h = cell(x, h)",
         "h = h.detach()\n        for x in xs.to(device):\n            h = cell(x, h).to(device)",
-    )
-
-
-@case("05_inplace_reinit", cells=("FileNotFoundError", "RuntimeError", "PermissionError"))
-def files_and_workers(draft):
-    """Data that was not handed in, a model that is saved, a log: those cells fail, nothing else."""
-    draft.end(
-        "import pandas as pd\nframe = pd.read_csv('data.csv')",
-        "torch.save(nn.Linear(1, 1).state_dict(), 'model.pt')",
-        "with open('losses.txt', 'w') as file:\n    file.write('1.0')",
     )
 
 

@@ -25,50 +25,25 @@ HOSTILE = "<script>alert(1)</script>\"'` [x](y) @ada #1 & \u202e"
 SVG = '<svg class="xray" viewBox="0 0 9 9"><text>{}</text></svg>'
 
 
+PLAIN = CheckResult(
+    "test_it", "It is a leaf", "failed", 0.0, 2.0, "It is the result of Mul.", "Print is_leaf."
+)
+
+
 def check(**changes):
-    told = {
-        "id": "test_it",
-        "title": "It is a leaf",
-        "outcome": "failed",
-        "points": 0.0,
-        "max_points": 2.0,
-        "message": "It is the result of Mul.",
-        "hint": "Print is_leaf.",
-    }
-    return CheckResult(**{**told, **changes})
+    return replace(PLAIN, **changes)
 
 
 def question(identity="q1", *, checks=None, score=0.0, worth=4.0, **changes):
-    told = {
-        "id": identity,
-        "title": "A weight",
-        "function": "make_weight",
-        "status": "answered",
-        "score": score,
-        "max_score": worth,
-        "checks": tuple(checks or [check()]),
-    }
-    return QuestionResult(**{**told, **changes})
+    checks = tuple(checks or [PLAIN])
+    made = QuestionResult(identity, "A weight", "make_weight", "answered", score, worth, checks)
+    return replace(made, **changes)
 
 
 def result(*questions, **changes):
-    told = {
-        "name": "01_tiny",
-        "student": "ada",
-        "assignment": "01_tiny",
-        "notebook": "ada/01_tiny.ipynb",
-        "superseded": (),
-        "status": "graded",
-        "error": None,
-        "score": sum(q.score for q in questions),
-        "max_score": sum(q.max_score for q in questions),
-        "flags": (),
-        "questions": questions,
-        "end_task": None,
-        "cells": (),
-        "provenance": graded_with("landlock+seccomp"),
-    }
-    return Result(**{**told, **changes})
+    score, most = sum(q.score for q in questions), sum(q.max_score for q in questions)
+    graded = ("01_tiny", "ada/01_tiny.ipynb", (), "graded", None, score, most, (), questions)
+    return replace(Result("01_tiny", "ada", *graded, graded_with("landlock+seccomp")), **changes)
 
 
 def graded_with(protection):

@@ -167,7 +167,7 @@ def only_whole_files(out, whole):
 
 @pytest.mark.parametrize("room", [0, 20, 52, *(pytest.param(n, marks=pytest.mark.long) for n in (3, 40))])
 def test_what_cannot_be_written_whole_is_not_there(quiet_class, whole_and_quiet, monkeypatch, room):
-    """A disk takes some files and half of the next: one sentence, whole files only, and the next run goes on."""
+    """A disk takes some files and half of the next: one sentence, whole files; the next run goes on."""
     out, write, left = quiet_class.new_out(), Path.write_bytes, list(range(room))
 
     def write_half(path, content):

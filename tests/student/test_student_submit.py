@@ -93,7 +93,7 @@ def test_a_cell_that_does_not_run_follows_its_remark(folder):
 
 @pytest.mark.parametrize("earlier", [["status"], ["submit"], ["check", STEM]])
 def test_only_what_has_changed_runs(earlier, folder, monkeypatch):
-    """`submit` and `status` run no untouched notebook, and none that has not changed since its last report."""
+    """`submit` and `status` run no untouched notebook, and none that is as it was at its last report."""
     path = write(folder / f"{STEM}.ipynb", worked(**ANSWERS))
     hand_out_another(folder)
     CliRunner().invoke(main, earlier)
