@@ -145,7 +145,6 @@ RIGHT = [
     "def double(x):\n    return x + x",
     "def leaf(n):\n    return torch.zeros(n).requires_grad_()",
 ]
-STARTER = ["import torch", "def double(x):\n    return x", "def leaf(n):\n    return n"]
 HALF = ["import torch", "def double(x):\n    return x * x", "def leaf(n):\n    return torch.ones(n)"]
 
 

@@ -39,7 +39,6 @@ def test_a_short_option_is_the_same_option():
 
 
 def test_a_default_is_no_option_that_was_given(tmp_path, monkeypatch):
-    """--scheduler alone is no combination, though --jobs has a default."""
     monkeypatch.chdir(tmp_path)
     ended = CliRunner().invoke(main, ["grade", "class", "--scheduler", "nowhere"])
     assert "does nothing" not in ended.output

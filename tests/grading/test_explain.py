@@ -179,7 +179,6 @@ def test_another_notebook_at_its_place_is_not_taken_for_the_graded(graded):
 
 
 def test_the_definition_that_counted_is_named(klass):
-    """Of several cells that define a function one counted; others are named, and a text is no definition."""
     decoy = 'notes = """\ndef double(x):\n    return x + x\n"""'
     again = "if True:\n    def double(x):\n        return x * x"
     klass.grade(ben=[*HALF, again, "def double(x):\n    return 2 * x\n)", decoy])
@@ -189,7 +188,6 @@ def test_the_definition_that_counted_is_named(klass):
 
 
 def test_nothing_is_longer_than_anybody_reads(klass):
-    """Whatever a student made long is cut: a line of code, a key among the facts, the list of older files."""
     keys = "def double(x):\n    " + "\t" * 100_000 + "return {'k' * 50_000: x}"
     klass.hand_in("ben", ["import torch", keys])
     for number in range(15):
@@ -204,7 +202,6 @@ def test_nothing_is_longer_than_anybody_reads(klass):
 
 
 def test_errors_and_what_was_not_answered_are_explained(klass):
-    """A notebook that cannot be read, one of no assignment, and a stub that was left as it is."""
     klass.hand_in("dara", RIGHT).write_text("no notebook", encoding="utf-8")
     write_notebook(klass.submissions / "jun" / "homework.ipynb", ["x = 1"])
     klass.grade(kim=["import torch", *RIGHT[2:]])

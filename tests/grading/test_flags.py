@@ -139,7 +139,6 @@ def test_ordinary_code_is_not_flagged(source):
 
 
 def test_what_the_worker_saw_replaced_is_flagged():
-    """A patch that no pattern found is flagged all the same, and a forged list of them stays short."""
     assert [flag.what for flag in flags_of([], [], ["torch.equal"])] == ["torch.equal was replaced"]
     assert len(flags_of([], [], ["x" * 500] * 1000)) == 5
 
@@ -184,7 +183,6 @@ def test_cells_beyond_what_is_parsed_of_a_notebook_are_flagged():
 
 
 def test_text_beyond_what_is_searched_of_a_notebook_is_not_read_but_flagged():
-    """Of a mebibyte each word is searched; what follows costs nothing, and has a flag that says so."""
     filler = " ".join(["word"] * (flags.MAX_SEARCHED // 5))
     long = "x" * flags.MAX_PARSED_CELL
     found = kinds_in(filler, f"{long} os.write", *[f"{long} gc.garbage"] * 99)
@@ -339,14 +337,12 @@ def test_the_pipe_of_notices_cannot_be_closed_or_moved(zygote, code):
 
 
 def test_without_a_sandbox_a_closed_pipe_of_notices_is_a_trace():
-    """Nothing keeps code from closing it there, so that it is closed is what is told."""
     cell = "import os\nos.close(12)\ndef leaf():\n    return 1"
     with Zygote(sandbox=False) as unprotected:
         assert look(unprotected, cell, leaf="student.leaf()").evidence.traces == [("raw descriptors", None)]
 
 
 def test_a_flood_of_one_notice_leaves_room_for_others(zygote):
-    """Code can pretend to be of any cell; of each kind of trace twenty are told."""
     cell = (
         "import sys\nfor number in range(500):\n    compile('1', f'<cell {number}>', 'eval')\n"
         "    eval(compile('1', f'<cell {number}>', 'eval'))\n"

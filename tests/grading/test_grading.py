@@ -88,7 +88,6 @@ def test_where_nothing_runs_nothing_is_said_to_be_confined(klass):
 
 
 def test_results_do_not_go_where_students_read(klass):
-    """Neither among the submissions nor into a released repository, which is pushed to students."""
     (klass.out / MANIFEST).parent.mkdir(parents=True)
     (klass.out / MANIFEST).write_text("{}")
     inner = klass.out / "results"
@@ -120,7 +119,6 @@ def test_a_changed_contract_observes_again(klass):
 
 
 def test_one_student_is_graded_and_the_others_keep_their_rows(klass):
-    """--student grades one student; all that were graded before, or are absent by the roster, keep theirs."""
     (klass.submissions / "roster.csv").write_text("student\nada\nben\n=zoe\n", encoding="utf-8")
     assert "missing" in klass.grade()
     assert "This run: 1 graded again\n" in klass.grade("--student", "ada", "--force")

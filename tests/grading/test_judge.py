@@ -89,12 +89,22 @@ RIGHT = saw(returned())
 
 
 @pytest.fixture
-def rubric(tmp_path, monkeypatch):
+def read(tmp_path, monkeypatch):
+    """Read checks from a file; were its name test_..., pytest around us would rewrite their asserts."""
     monkeypatch.setattr(sys, "path", [*sys.path])
-    path = tmp_path / "hidden_01_judged.py"  # were it test_..., pytest around us would rewrite its asserts
-    path.write_text(CHECKS)
-    yield read_rubric(path, (Question("q1", "Train", "train", "def train():\n    pass", "", None),))
+    path = tmp_path / "hidden_01_judged.py"
+
+    def read(text):
+        path.write_text(text)
+        return read_rubric(path, (Question("q1", "Train", "train", "def train():\n    pass", "", None),))
+
+    yield read
     del sys.modules["hidden_01_judged"]
+
+
+@pytest.fixture
+def rubric(read):
+    return read(CHECKS)
 
 
 HINTS = '''\
@@ -143,13 +153,9 @@ def with_error(error, **said):
 LARGE = [["list", [["float", 11.0], ["float", 1.0]]], ["list", [["float", 1.0], ["float", 11.0]]]]
 
 
-@pytest.fixture(params=[HINTS])
-def hinted(tmp_path, monkeypatch, request):
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    path = tmp_path / "hidden_02_judged.py"
-    path.write_text(request.param)
-    yield read_rubric(path, (Question("q1", "Train", "train", "def train():\n    pass", "", None),))
-    del sys.modules["hidden_02_judged"]
+@pytest.fixture
+def hinted(read):
+    return read(HINTS)
 
 
 def told_of(verdict):
@@ -212,25 +218,21 @@ def test_the_same_mistake_has_the_same_group(hinted):
     ],
 )
 def test_a_hint_about_values_is_not_shown_for_another_form(hinted, other, told):
-    """Where the shape or dtype is wrong, or a value is nan, the sentence says all, and no hint misleads."""
     tensor = {**TENSOR, **other}
     seen = Evidence(answers={"trained": with_tensor(tensor)})
     verdict = judge(hinted, seen, RIGHT)["test_it"]
     assert told_of(verdict) == (f"The weight is wrong ({told}).", None)
 
 
-@pytest.mark.parametrize(
-    "hinted", [HINTS.replace('sequences=["first"]', 'sequences=["first", "same"]')], indirect=True
-)
-def test_values_that_are_wrong_in_a_second_call_only_have_a_hint_about_the_first(hinted):
-    """Then the author's hint, which is about a first call, is not shown."""
+def test_values_that_are_wrong_in_a_second_call_only_have_a_hint_about_the_first(read):
+    twice = read(HINTS.replace('sequences=["first"]', 'sequences=["first", "same"]'))
     first, second = (["dict", [["result", returned(losses=LOSSES, weight=["tensor", n])]]] for n in (0, 1))
     wrong = {**TENSOR, "value": in_base64([2.5]), "identity": 1, "storage": 1}
     expected, seen = (
         Evidence(answers={"trained": answer(returned={"value": ["list", cases], "tensors": [TENSOR, wrong]})})
         for cases in ([first, first], [first, second])
     )
-    message, hint = told_of(judge(hinted, seen, expected)["test_it"])
+    message, hint = told_of(judge(twice, seen, expected)["test_it"])
     assert message == "In a second call, with the same arguments: The weight is wrong."
     assert "first call" in hint
 

@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from committing import commit_all, git
 from tiny_class import read_csv
-from tiny_course import HALF, RIGHT, STARTER, add_assignment, write_notebook
+from tiny_course import HALF, RIGHT, add_assignment, write_notebook
 
+STARTER = ["import torch", "def double(x):\n    return x", "def leaf(n):\n    return n"]
 DUE = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=5)
 BEFORE, EARLIER = DUE - timedelta(hours=20), DUE - timedelta(hours=40)
 SETTINGS = """[term]
@@ -112,23 +113,6 @@ def test_dates_that_lie_and_pushes_that_go_back_change_nothing(nights):
     assert '<h2 id="late">Late work</h2>' in page
 
 
-def test_what_was_seen_is_kept_by_repository_and_content(nights):
-    nights.push("ada", HALF)
-    nights.night()
-    seen = nights.klass.submissions / "seen.csv"
-    first = [row for row in read_csv(seen) if row["blob"]]
-    assert [(row["repository"], row["path"], row["submitted"]) for row in first] == [
-        ("hw-ada", "01_tiny.ipynb", BEFORE.isoformat())
-    ]
-    nights.push("ada", RIGHT, EARLIER)
-    nights.night()
-    later = [row for row in read_csv(seen) if row["blob"]]
-    assert first[0] in later
-    (added,) = [row for row in later if row not in first]
-    assert added["claimed"] == EARLIER.isoformat()
-    assert added["submitted"] == added["seen"] > DUE.isoformat()
-
-
 def test_a_repository_that_was_read_and_is_empty_is_empty(nights):
     """Whichever of another prefix could not be read: only what that one would hold is not known."""
     add_assignment(nights.klass.course, 2)
@@ -147,7 +131,6 @@ def test_a_repository_that_was_read_and_is_empty_is_empty(nights):
 
 
 def test_what_only_a_commit_says_is_shown(nights):
-    """A version in time by its commit that a night saw after the deadline only is named."""
     nights.push("ada", RIGHT)
     assert nights.night()["ada"]["late"] == ""
     result = json.loads((nights.klass.out / "submissions/ada/01_tiny.json").read_text())

@@ -206,7 +206,6 @@ def test_gradebook_agrees_with_the_results(graded):
 
 
 def test_everybody_gets_feedback(graded):
-    """There is a page and a text for each result, naming student and score, and nothing else lies there."""
     expected = {
         f"{student}/{name}{suffix}" for student, name in graded.results for suffix in (".md", ".html")
     }

@@ -141,7 +141,6 @@ def test_a_fault_of_the_graders_costs_only_the_snippet(klass, monkeypatch, broke
 
 
 def test_a_case_that_cannot_be_shown_is_no_fault(klass, monkeypatch):
-    """The page says that no short example shows it, and the run names nothing."""
     monkeypatch.setattr(snippets, "case_text", raising(CannotShowError("no short form")))
     klass.hand_in("ada", doubling("return 3 * x"))
     assert "no snippets" not in klass.run("grade", klass.submissions, "--out", klass.out).output
@@ -167,7 +166,6 @@ def test_of_a_table_only_the_wrong_entry_is_computed():
 
 
 def test_the_parts_of_another_network_are_shown_together():
-    """The names of parameters are those of the case's network, and the snippet has another one."""
     seen, expected = ({"result": {"first.weight": n, "last.bias": 2.0}} for n in (1.0, 3.0))
     (probe,) = probes_for(seen, expected, text_of())
     assert (probe.shows, probe.kind) == ("[*out.values()]", "values")
@@ -208,14 +206,12 @@ def test_only_what_fails_by_itself_is_shown_of_records():
 
 
 def test_an_inference_tensor_is_shown():
-    """Its version is not told, because it has none."""
     tensor = Tensor("Tensor", "torch.float32", (1,), (1.0,), True, False, None, False, 0, 0, 0, None)
     seen, expected = ({"result": one} for one in (replace(tensor, version=None), tensor))
     assert probes_for(seen, expected, text_of())[0].shows == "out.is_inference()"
 
 
 def test_a_second_gradient_and_an_error_that_must_come_are_shown():
-    """Of the gradients of a loss, the name that has none is shown; an error has no value."""
     of_loss = {"output": 1.0, "gradients": {"x": 2.0}, "frozen": []}
     text = text_of(then=("{'loss': dict(zip(['x'], torch.autograd.grad(out, [x])))}",))
     seen, expected = ({"then": {"loss": one}} for one in ({**of_loss, "gradients": {"x": None}}, of_loss))
@@ -227,7 +223,6 @@ def test_a_second_gradient_and_an_error_that_must_come_are_shown():
 
 
 def test_gradients_of_each_entry_and_of_a_dict_are_shown():
-    """Each entry of a result has a loss of its own; the parts of a dict are its values."""
     none, some = ({"output": 1.0, "gradients": {"x": n}, "frozen": []} for n in (None, 2.0))
     text = replace(text_of(x="x"), makers={"x": "tensor"})
     entries = ({"gradients": {"entry 0": some, "entry 1": one}, "result": [1.0, 2.0]} for one in (none, some))
@@ -273,7 +268,6 @@ def test_only_the_lines_that_the_fault_needs_are_shown():
 
 
 def test_a_fault_that_other_numbers_show_has_a_snippet(klass):
-    """A snippet has other sizes in a second try."""
     klass.grade(ada=doubling("return 2 * x if len(x) == 2 else x"))
     (text,) = snippets_of(klass.result("ada")).values()
     assert text.splitlines()[-1].startswith("out   # yours: tensor([")

@@ -222,7 +222,6 @@ def test_what_decides_first(folder):
 
 
 def test_metadata_and_name_of_different_assignments_are_an_error(folder):
-    """Such a notebook supersedes nothing: it is in error, or ignored beside one of its name's assignment."""
     folder.add("ada/01_leaves.ipynb", text("def make_weight(): return 1", claim="01_leaves"))
     folder.add("ada/04_detach.ipynb", text("def make_weight(): return 2", claim="01_leaves"), modified=9)
     leaves, detach = folder.find()
@@ -279,7 +278,6 @@ def test_no_assignment_of_this_course(folder):
 
 
 def test_a_thousand_unknown_notebooks_are_one(folder):
-    """What one student handed in besides is one submission in error, which names twenty and holds all."""
     for number in range(1_000):
         folder.add(f"ada/junk/n{number:03}.ipynb", modified=1_000 - number)
     folder.add("ada/01_leaves.ipynb")
@@ -499,7 +497,6 @@ def test_roster(folder, monkeypatch):
     ],
 )
 def test_roster_contents(folder, content, students):
-    """With and without a header, as spreadsheets of several countries write it."""
     (folder.path / "roster.csv").write_bytes(content.encode())
     assert read_people(folder.path).students == students
 

@@ -188,7 +188,6 @@ def test_a_class_with_deadlines_and_adjustments(klass):
 
 
 def test_files_with_wrong_names_are_named(klass):
-    """Extensions that were saved as a workbook, or with another ending, are not silently ignored."""
     klass.hand_in("ada", RIGHT)
     for name in ("Extensions.csv", "roster.csv.txt"):
         (klass.submissions / name).write_text("student,assignment,until\nada,,2026-12-01\n")
@@ -424,7 +423,6 @@ def test_one_bad_night_loses_nothing(klass, tmp_path):
 
 
 def test_a_renamed_notebook_counts_before_what_is_gone(klass, tmp_path):
-    """The repository holds the new name, whatever the times of the files say."""
     klass.submissions.mkdir()
     collected_night(klass, tmp_path, [], ada=RIGHT)
     later = tmp_path / "later"
@@ -440,7 +438,6 @@ def test_a_renamed_notebook_counts_before_what_is_gone(klass, tmp_path):
 
 
 def test_results_that_are_moved_with_what_was_graded_stay_together(klass, tmp_path):
-    """The results of a night are taken home: the roster, changes and exports still know what lies beside."""
     klass.hand_in("Ada Lovelace", RIGHT)
     (klass.submissions / "roster.csv").write_text("name,email\nAda Lovelace,ada@x\n", encoding="utf-8")
     klass.grade()

@@ -281,7 +281,6 @@ def test_each_student_has_a_single_folder(term):
 
 
 def test_collecting_and_grading_again_changes_nothing(term):
-    """The same downloads give the same class, also in a copy of the folder, whose files have other times."""
     before = term.lines()
     kept = term.submissions.rename(term.submissions.with_name("kept"))
     shutil.copytree(kept, term.submissions, copy_function=shutil.copyfile)

@@ -5,8 +5,7 @@ import zipfile
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from committing import commit_all
-from tiny_course import HALF, RIGHT, STARTER, write_notebook
+from tiny_course import HALF, RIGHT, write_notebook
 
 DUE = datetime(2026, 10, 12, 21, 59, tzinfo=UTC)
 SETTINGS = """[term]
@@ -22,25 +21,16 @@ def settings(klass, first="false"):
     klass.settings(f"{SETTINGS}in_time_first = {first}\n")
 
 
-@pytest.mark.parametrize("way", ["folders", "clones"])
-def test_a_copy_that_a_tool_keeps_is_ignored(klass, tmp_path, way):
+def test_a_copy_that_a_tool_keeps_is_ignored(klass):
     """Newer and of plain Python, it costs nothing, makes no row, and is named with the reason."""
-    copy = ".virtual_documents/01_tiny.ipynb"
-    source = klass.submissions if way == "folders" else tmp_path / "clones"
-    repository = source / ("ada" if way == "folders" else "hw-ada")
-    write_notebook(repository / "01_tiny.ipynb", RIGHT)
-    (repository / copy).parent.mkdir(parents=True)
-    (repository / copy).write_text("import torch\n", encoding="utf-8")
-    if way == "clones":
-        commit_all(repository)
-        ended = klass.run("collect", source, "--prefix", "hw", "--out", klass.submissions)
-        assert ended.exit_code == 0, ended.output
+    klass.hand_in("ada", RIGHT)
+    copy = klass.submissions / "ada" / ".virtual_documents" / "01_tiny.ipynb"
+    copy.parent.mkdir()
+    copy.write_text("import torch\n", encoding="utf-8")
     klass.grade()
     assert klass.scores() == {"ada": "6"}
-    result = klass.result("ada")
-    assert (result["notebook"], result["superseded"]) == ("ada/01_tiny.ipynb", [])
-    (ignored,) = result["ignored"]
-    assert ignored["path"] == f"ada/{copy}" if way == "folders" else "ada/.copies/01_tiny.ipynb"
+    (ignored,) = klass.result("ada")["ignored"]
+    assert ignored["path"] == "ada/.virtual_documents/01_tiny.ipynb"
     assert "a copy made by a tool" in ignored["reason"]
     for page in ("report.html", "students/ada.html", "feedback/ada/01_tiny.md"):
         assert "Ignored" in (klass.out / page).read_text(encoding="utf-8")
@@ -55,18 +45,6 @@ def test_a_guess_never_beats_a_certainty(klass):
     assert ignored["path"] == "ada/hw3-part1.ipynb" and "only by its functions" in ignored["reason"]
     page = (klass.out / "students/ada.html").read_text(encoding="utf-8")
     assert page.index("is the version that counts") < page.index("contain answers: ada/hw3-part1.ipynb")
-
-
-def test_starter_code_never_beats_work(klass):
-    """Also where it is newer, or the work is late and the last version in time counts first."""
-    settings(klass, "true")
-    at = DUE + timedelta(hours=30)
-    klass.hand_in("ada", RIGHT, modified=at.timestamp())
-    write_notebook(klass.submissions / "ada/old/01_tiny.ipynb", STARTER, modified=1.7e9)
-    klass.hand_in("ben", STARTER, modified=1.79e9)
-    write_notebook(klass.submissions / "ben/work/01_tiny.ipynb", HALF, modified=1.7e9)
-    klass.grade()
-    assert klass.scores() == {"ada": "4.8", "ben": "1.5"}
 
 
 def test_other_files_alone_are_an_error_under_the_name_of_the_roster(klass):

@@ -76,7 +76,6 @@ def test_other_text_is_no_definition(source):
 
 
 def test_the_courses_cells_and_the_one_that_counts_are_no_answers():
-    """An unchanged cell of the course and the cell whose definition counts are not named."""
     assert where(notebook(ANSWER, METHOD), released=[METHOD], failed=[1], counted=1) is None
 
 
@@ -88,7 +87,6 @@ def test_the_courses_cells_and_the_one_that_counts_are_no_answers():
     ],
 )
 def test_a_similar_name(other, is_similar):
-    """Another spelling, a plural and a typo are similar; other names and the course's are not."""
     read = notebook("import torch", f"def {other}(n):\n    return n")
     found = similar_definition(read, "make_weight", {"released_weight"})
     assert found == ((other, 2) if is_similar else None)

@@ -168,7 +168,6 @@ def test_line_ends(read_cells, source):
 
 
 def test_characters_nobody_can_write(read):
-    """NUL characters and lone surrogates are replaced; a pair of surrogates is a character."""
     found = read('{"cells": [{"cell_type": "code", "source": "a\\u0000\\ud800\\ud83d\\udd25\\udc00"}]}')
     assert found.cells == (Cell(1, "a\ufffd\ufffd🔥\ufffd"),)
     found = read('{"cells": [], "metadata": {"otter": {"assignment_name": "a\\u0000\\udcff"}}}')
@@ -227,7 +226,6 @@ def test_a_merge_conflict_is_not_said_to_be_an_incomplete_file(read):
 
 
 def test_strange_files(tmp_path):
-    """What is missing, too large, a folder, a pipe or a link, even to a notebook, is refused at once."""
     good = tmp_path / "good.ipynb"
     good.write_text('{"cells": []}')
     names = ("folder", "pipe", "link", "large")
@@ -284,7 +282,6 @@ def test_caps(read_cells):
 
 
 def test_outputs_do_not_matter(read_cells):
-    """Outputs are not kept, however many there are; raw and markdown cells have no cap."""
     output = {"output_type": "display_data", "data": {"image/png": "A" * 5_000_000}}
     text = {"output_type": "stream", "text": ["[1, 2, {3: 4}],\n"] * 100_000}
     markdown = {"cell_type": "markdown", "source": "#" * 2_000_000}
@@ -394,7 +391,6 @@ def test_whatever_gives_a_name_a_value_defines_it(source):
     ],
 )
 def test_what_only_mentions_a_name_defines_nothing(source):
-    """A use, an annotation, and a name within a function, class or comprehension are left out."""
     assert not defines(source, "double")
 
 
@@ -464,7 +460,6 @@ def test_functions_are_searched_in_the_beginning_of_a_long_notebook(monkeypatch)
 
 
 def test_a_longer_notebook_than_is_searched_is_taken_to_hold_answers(monkeypatch):
-    """However many cells it has, their code is not compared with starter code."""
     starter = "def f(): ..."
     cells = cells_of([starter] * 10)
     assert not recognition.has_answers(cells, ["f"], [starter])

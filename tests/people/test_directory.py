@@ -8,7 +8,6 @@ from grader.sheets import read_sheet
 
 
 def rows(*names):
-    """People of another system, by the names and numbers in their rows."""
     return Directory(Person("", name, ids, at) for at, (name, ids) in enumerate(names))
 
 
@@ -55,7 +54,6 @@ def test_a_folder_that_was_told_apart_by_one_id_is_found_by_all_of_them():
 
 
 def test_the_members_of_a_group_are_found_by_its_name(tmp_path):
-    """In any spelling, but not where two groups may be meant."""
     roster = "name,group\nAda Lovelace,Team Rocket\nBen Ek,Team Rocket\nEve Ek,team-2\nUlf Ek,Team 2\n"
     (tmp_path / "roster.csv").write_text(roster, encoding="utf-8")
     people = read_people(tmp_path)
@@ -68,7 +66,6 @@ def test_the_members_of_a_group_are_found_by_its_name(tmp_path):
     ["Student,ID,SIS User ID", "LastName,FirstName,ID", "First name,Last name,ID number", "Full name,Email"],
 )
 def test_rows_of_other_systems_are_people(tmp_path, heading):
-    """The headings of Canvas and Moodle say what is a name and what an id; no other row is a person."""
     cells = {
         "Student": '"Lovelace, Ada"',
         "LastName": "Lovelace",

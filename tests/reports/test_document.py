@@ -86,7 +86,6 @@ def test_in_plain_text_a_text_commands_nothing(block, width):
 
 
 def test_plain_text_is_wrapped_behind_its_head():
-    """Columns stand below each other, the last is wrapped there, and a path is not broken."""
     path = f"/tmp/{'x' * 60}"
     rows = [["graded", "words " * 10], ["superseded", path]]
     lines = plain([Table(rows)], 40).splitlines()

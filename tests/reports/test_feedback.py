@@ -140,7 +140,6 @@ def test_a_question_tells_its_checks_in_their_order():
 
 
 def test_a_graph_like_the_references_is_folded():
-    """Where the graph is right and the question is not, the page says that it is not the graph."""
     same = Picture("The graph", "It has 3 nodes.", SVG.format("loss"), "flowchart TB", None, True)
     other = Picture("The graph", "It has 3 nodes.", SVG.format("loss"), "flowchart TB", same)
     told = "the same as the reference"
@@ -221,7 +220,6 @@ def test_a_fault_that_is_another_checks_reason_is_said_once():
     ],
 )
 def test_what_is_not_shown_leaves_no_trace(hidden, gone):
-    """An instructor may hide diagnoses, hints and X-rays; titles, outcomes and points stay."""
     questions = [PASSED, question("q2", checks=[check(), check(title="It trains")])]
     pictures, code = {"q2": [drawn("mine")]}, {"q2": [Excerpt(3, [Row(1, "def make_weight():", True)])]}
     shows = Feedback(**{hidden: False})
@@ -256,7 +254,6 @@ def test_pictures_stand_in_their_question():
 
 
 def test_the_reference_stands_beside():
-    """Where a picture brings the reference's, both are named, and each has its own sentence."""
     page, text = both(result(FAILED), {"q2": [drawn("mine", reference=drawn("theirs"))]})
     parsed = Page(page)
     order = [parsed.text.index(part) for part in ("Yours", "mine has 3", "The reference's", "theirs has 3")]
@@ -303,7 +300,6 @@ def test_an_error_is_all_there_is():
 
 
 def test_code_in_a_message_is_shown_as_code():
-    """What an author puts between backticks; a student's text between them stays text."""
     page = page_of(result(question(checks=[check(message="Use `with x:` and `<b>`.")])))
     assert "<code>with x:</code> and <code>&lt;b&gt;</code>" in page
 
@@ -337,7 +333,6 @@ def skipping(number, name):
 
 
 def test_the_cell_that_skipped_a_missing_function_is_named():
-    """Of several cells that stopped, the question names the one that would have defined its function."""
     cells = [failed_cell(1), skipping(4, "other"), skipping(5, NOT_ANSWERED.function)]
     for told in both(result(NOT_ANSWERED, cells=cells)):
         about = told.partition("q3 ·")[2]

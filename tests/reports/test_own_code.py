@@ -51,7 +51,6 @@ def test_the_cell_and_the_lines_spoken_of(cells, places, cell, found):
 
 
 def test_the_rest_of_a_very_long_cell_is_not_read():
-    """A cell of a mebibyte costs as much as one of 64 KiB, and the student is told."""
     (excerpt,) = code_of([f"{DEFINITION}\n{'x = 1' + chr(10)}" * (LONGEST_CELL // 10)])
     assert excerpt.rows[-1] == Row(None, "… the rest of this long cell is not shown")
     (excerpt,) = code_of([f"{'#' * LONGEST_CELL}\n{DEFINITION}"])
@@ -101,13 +100,11 @@ def test_a_page_stays_small_whatever_a_cell_is(cell):
 
 
 def test_a_row_is_a_line():
-    """Tabs are spaces, and what ends a line, turns it round or cannot be seen is replaced."""
     (excerpt,) = code_of(["\tx\fy\x1b[31m\x85\u2028\u202e\u200b\N{GREEK SMALL LETTER PI}"])
     assert [row.text for row in excerpt.rows] == ["    x�y�[31m����π"]
 
 
 def test_own_code_is_no_markup():
-    """In both forms each line is shown as it was written, and what stands behind it is not touched."""
     lines = [HOSTILE, "</pre></details></code>", "```", "````", "~~~~", "</span></mark>", "::error::x"]
     code = {"q1": code_of(["\n".join(lines)], (1, 2, lines[1]))}
     page, text = both(result(question(), question("q2")), code=code)

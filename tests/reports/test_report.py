@@ -72,7 +72,6 @@ def test_an_absent_student_has_nothing_of_what_there_is(shown):
 
 
 def test_who_needs_a_human_is_the_same_on_the_terminal_and_in_the_report(shown):
-    """A check without a verdict, an endless loop and several notebooks need a look in a class of any size."""
     odd = [
         row("unjudged", message=Finding("broken", UNJUDGED)),
         row("endless", message=not_observed(Failure.TIMEOUT, seconds=10)),
@@ -122,7 +121,6 @@ def test_long_lists_of_names_are_cut(shown):
 
 
 def test_the_last_lines_are_one_fact_each_and_say_what_to_do_next(shown, tmp_path):
-    """They count what was graded, missing and needs review, and name the files and the next commands."""
     several = replace(row("several"), superseded=("several/old.ipynb",))
     rows = [row("ada"), several, row("ben", flags=["gc"]), row("eve", error="It is empty.", score=0.0)]
     rows[0] = replace(rows[0], provenance=Provenance(protection="landlock+seccomp"))
@@ -149,7 +147,6 @@ def test_without_anything_to_review_the_next_step_is_the_export(shown):
 
 
 def test_figures_of_an_assignment():
-    """Scores, how many earned a question in full, in part, not at all, and why a check failed."""
     rows = [
         row("a"),
         row("b", score=1.0, message="It is not."),
@@ -182,7 +179,6 @@ def step_is_wrong(number):
 
 
 def test_one_mistake_in_several_wordings_is_one():
-    """Messages with numbers are about one student's values, so the title of the check stands for them."""
     told = [step_is_wrong(3)] * 2 + [step_is_wrong(12)] * 3 + ["It is.", None]
     results = [row(f"s{number}", message=[message, "?"]) for number, message in enumerate(told)]
     title = results[0].questions[0].checks[0].title
@@ -254,7 +250,6 @@ def test_the_course_says_what_its_known_wrong_answers_misunderstand():
 
 
 def test_a_mistake_names_its_students():
-    """It opens to the students who made it, each with a link to what the student has of this assignment."""
     page = report_of([row("a b", message="It is not."), row("c", message="It is not.")], [], "landlock")
     names = '<a href="students/a%20b.html#01_tiny"><bdi>a b</bdi></a>, <a href="students/c.html#01_tiny">'
     assert " ".join(page.split()).count(names) == 2  # of the whole class, and of the question
@@ -307,7 +302,6 @@ TRIED = [(4, 0, 4), (4, 1, 3), (3, 2, 3), (2, 2, 2), (1, 3, 1), (0, 4, 1)]
 
 
 def test_untouched_notebooks_do_not_hide_a_badly_made_question():
-    """A question that the best fail has a negative discrimination, whoever submitted starter code."""
     alone = figures_of(*TRIED)[1].discrimination
     untouched = [
         replace(one, questions=tuple(replace(q, status="untouched") for q in one.questions))
@@ -371,7 +365,6 @@ def test_resubmissions_are_folded():
 
 
 def test_same_work_is_named_as_a_hint():
-    """The section names the students and what they share, with links, and says what a hint is worth."""
     sides = (Sides("q1", "x < 1", "y < 1"),)
     file = SameWork("01_tiny", ("c", "d"), is_file=True)
     answers = SameWork("01_tiny", ("a", "<b>"), False, ("q1", "q3"), ("q2",), 2.0, sides)
@@ -465,7 +458,6 @@ def test_a_result_of_an_older_grader_is_read_too():
 
 @pytest.mark.parametrize("kind", ["timeout", "late", "closed", "killed", "forged", "malformed"])
 def test_ended_processes_are_known_by_their_kind(kind):
-    """A human looks at each process that did not answer as processes do; the sentence alone is not read."""
     failure = not_observed(Failure(kind), seconds=10, question=30)
     stored = row("a", message=failure).to_json()
     assert json.loads(json.dumps(stored))["questions"][0]["checks"][0]["failure"] == kind
@@ -511,7 +503,6 @@ def test_scores_of_any_size_are_drawn(scores):
 
 
 def test_a_question_is_divided_by_how_it_ended():
-    """Only what happened has a piece; the pieces fill the bar, and a number stands where it fits."""
     rows = [row("a", score=1.0), *(row(f"s{n}") for n in range(19))]
     ((name, pieces),) = parts_of_bar(summarise(rows)[0])
     found = [(piece.outcome, piece.number, piece.share, piece.text) for piece in pieces]

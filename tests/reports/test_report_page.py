@@ -284,7 +284,6 @@ def test_charts_say_in_words_what_they_show(report, visit):
 
 
 def test_no_other_script_runs(report, tmp_path, browser):
-    """The page's policy lets its own script run and no other, and nothing be fetched."""
     text = report.read_text(encoding="utf-8")
     spoiled = tmp_path / "report.html"
     foreign = "<script>document.title = 'mine'</script><img src='http://127.0.0.1:9/picture'><b onclick=''>"
@@ -297,7 +296,6 @@ def test_no_other_script_runs(report, tmp_path, browser):
 
 @pytest.mark.long
 def test_thousands_of_rows_are_sorted_at_once(tmp_path, visit):
-    """The script needs less than a second for 5,000 rows; moved one by one they take many."""
     path = tmp_path / "report.html"
     path.write_text(report_of([row(f"s{n * 7919 % 5_000}", score=n % 7) for n in range(5_000)], [], "none"))
     page = visit(path)

@@ -46,7 +46,6 @@ def test_a_page_has_all_assignments():
 
 
 def test_a_page_tells_each_mistake_once():
-    """The first diagnosis of each mistake, with its question; no other of the same group."""
     same = [Finding("wrong", f"Step {number} is wrong.", group="step") for number in (2, 3)]
     page = page_of(row("ada", score=0.0, message=[*same, "It is <no> leaf."]))
     assert "<strong>q1</strong> Step 2 is wrong." in page

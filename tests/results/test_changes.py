@@ -186,7 +186,6 @@ def test_feedback_of_a_withdrawn_notebook_goes_and_comes_back_with_it(klass, opt
 
 
 def test_feedback_of_another_class_stays(klass):
-    """Where two classes are graded into the same results, neither takes the other's pages, however often."""
     klass.grade(ada=RIGHT, ben=HALF)
     klass.submissions = klass.submissions.with_name("others")
     assert "no longer submitted" not in klass.grade(cem=RIGHT)

@@ -199,7 +199,6 @@ def _notebooks_in_memory():
 
 
 def test_a_second_run_into_the_same_folder_is_refused(klass):
-    """Two runs at once would make a mixture: the later one ends in a sentence, and the first may go on."""
     with ResultsStore(klass.out):
         with pytest.raises(GraderError, match="another run is grading into") as told:
             klass.grade()

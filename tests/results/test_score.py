@@ -87,7 +87,6 @@ def test_a_rubric_is_worth_what_is_written():
     ],
 )
 def test_partial_credit_is_explained(checks, number):
-    """One sentence says why a check earned half, one why a check that holds earned nothing."""
     assert len(remarks(checks)) == number
 
 

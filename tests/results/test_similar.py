@@ -204,7 +204,6 @@ def test_pairs_are_ranked_by_rarity():
 
 
 def test_what_is_rare_is_named_first_and_what_most_have_is_not():
-    """An answer that most students have adds nothing to a pair; of the others, the rarest is read first."""
     names = [f"s{number:02}" for number in range(30)]
     results = [graded(name, 1.0, 1.0, 1.0) for name in names]
     codes = dict.fromkeys(names, "c  ") | dict.fromkeys(names[:6], "ct ") | dict.fromkeys(names[:2], "ctr")
@@ -256,7 +255,6 @@ def test_assignments_are_compared_by_themselves():
 
 
 def test_what_is_shown_side_by_side_is_bounded():
-    """A very long answer is cut, and only the notebooks of the first groups are read."""
     source = f"def f1():\n    return [{'1, ' * 4_500}]"
     results = [
         replace(one, questions=(replace(one.questions[0], cell=1, digest=f"{number // 2}"),))

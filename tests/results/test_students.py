@@ -27,7 +27,6 @@ def test_what_is_absent_counts_nothing():
 
 
 def test_the_newest_result_says_what_an_assignment_is_worth():
-    """A result that an older course gave has its own maximum; the column has the one of now."""
     old = replace(row("ada", at="2025"), max_score=2.0)
     students = students_of([row("ben", at="2026"), old], [])
     assert {entry.max_score for student in students for entry in student.entries} == {3.0}
@@ -50,7 +49,6 @@ def test_a_notebook_of_no_assignment_belongs_to_its_student():
 
 
 def test_marks_say_what_to_know_at_a_glance():
-    """How late it was, that it is in error, flagged, or that a person changed its points."""
     odd = replace(
         row("ada", error="It is empty.", flags=["gc"]),
         late=Late(7, 0.0),

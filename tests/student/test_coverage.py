@@ -55,7 +55,6 @@ def test_a_question_without_levels_has_its_task():
 
 
 def test_levels_come_from_the_notebook(tmp_path):
-    """The levels are those of the metadata; entries of other types are ignored."""
     notebook = released()
     notebook["metadata"]["grader"]["levels"] = {**LEVELS, "q2": 3, "q3": {"x": 4, "y": ["is 1", 2]}}
     first, second, third = open_notebook(write(tmp_path / "01_small.ipynb", notebook)).questions

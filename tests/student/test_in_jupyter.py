@@ -147,7 +147,6 @@ def test_what_is_folded_unfolds(notebook, question, source, kind, words):
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_an_x_ray_unfolds_in_both_themes(lab, notebook, theme):
-    """The picture opens with a click; verdict and pictures have the notebook's own colours."""
     lab.wear(theme)
     shown = verdict(notebook, "q1", [RIGHT])
     xray = shown.locator("details.autograd-xray")
@@ -171,7 +170,6 @@ def test_an_x_ray_unfolds_in_both_themes(lab, notebook, theme):
 
 
 def test_a_long_title_is_indented_below_its_beginning(notebook):
-    """In a narrow window the second line of the title begins below the first, not below the mark."""
     shown = verdict(notebook, "q3", [WARNS])
     title = shown.locator("strong").first
     shown.evaluate("one => one.style.width = '12rem'")
@@ -182,7 +180,6 @@ def test_a_long_title_is_indented_below_its_beginning(notebook):
 
 
 def test_a_verdict_is_read_in_an_untrusted_notebook(lab):
-    """A notebook from elsewhere, which JupyterLab does not trust, shows its verdicts and pictures."""
     notebook = opened(lab, lab.folder / RELEASED.name)
     place = notebook.check("q1")
     verdict(notebook, "q1", [RIGHT])

@@ -229,7 +229,6 @@ def said(tmp_path_factory):
     ("name", "status", "words"), [(n, s, w) for n, _, s, w in CASES], ids=[c[0] for c in CASES]
 )
 def test_each_case_is_told(said, name, status, words):
-    """A check gives back a status, and a text that says what was seen."""
     seen, text, _ = said[name]
     assert seen == status
     assert "Traceback" not in text
@@ -253,7 +252,6 @@ def test_the_page_folds_what_was_printed(said):
 
 
 def test_a_page_escapes_what_students_write(said):
-    """No text of a student's becomes HTML, and none of it controls a terminal."""
     _, text, page = said["hostile"]
     assert "<script>" not in page and "&lt;script&gt;" in page
     assert "\x1b" not in text + page
@@ -297,7 +295,6 @@ def test_a_verdict_on_starter_code_is_folded(said):
 
 
 def test_an_old_function_has_no_verdict(said):
-    """Below a cell that did not run there are no results, hints or pictures of an older function."""
     for name in ("an old function", "an old function that is wrong", "an old function again"):
         _, text, page = said[name]
         assert "details" not in page
@@ -390,7 +387,6 @@ def test_the_checks_are_found(files, words, tmp_path, warm_ipython):
 
 
 def test_a_cell_that_was_changed_and_not_run_is_noticed(tmp_path, warm_ipython):
-    """Where the open notebook was saved with another version of a cell than ran, the verdict says so."""
     path = write(tmp_path / "01_small.ipynb", released())
     before = f"import os; os.environ['JPY_SESSION_NAME'] = {str(path)!r}\n"
     now, later = (f"os.utime({str(path)!r}, (0, {when}))" for when in (0, 1 << 40))

@@ -98,12 +98,10 @@ def test_each_cell_that_fails_is_named(hard):
 
 
 def test_cells_that_fail_cost_only_themselves(hard):
-    """Whatever cells did, also to our files, the others are checked, in the modes of a fresh notebook."""
     assert [one.status for one in hard.questions] == ["fails", "passes", "untouched"]
 
 
 def test_an_error_within_a_function_is_found_there(hard):
-    """What a function raised in a test is told as its own, with the line where it happened."""
     _, failure = hard.questions[0].tests[0]
     assert failure.text == "stopped with AttributeError: 'int' object has no attribute 'strip'"
     assert (failure.cell, failure.line, failure.code, failure.said) == (16, 3, "y = x.strip()", False)
@@ -221,7 +219,6 @@ def test_a_question_that_is_not_started_shows_what_the_stub_does(tmp_path, warm_
 
 
 def test_an_endless_line_is_named(tmp_path):
-    """Where the line of a cell that never ends is known it is shown, and the cell is left out."""
     notebook = open_notebook(write_work(tmp_path, ["for_ever()", "def for_ever():\n    while 1: pass"]))
     log = RunLog(notebook, 1.0)
     log.note({"cell": 1})
@@ -308,7 +305,6 @@ def test_a_line_is_named_as_jupyter_shows_it(sources, number, place, tmp_path):
 
 
 def test_the_cell_of_a_question_has_the_id_of_its_starter_code(tmp_path):
-    """A later cell that defines the function again is not the question's cell."""
     notebook = worked(q1="x = 1")
     notebook["cells"].append(code(ANSWERS["q1"], "later"))
     write(tmp_path / ".handout" / "01_small.ipynb", released())
@@ -422,7 +418,6 @@ del os.killpg
 
 
 def test_kernels_and_checks_import_where_there_is_no_alarm(tmp_path):
-    """What runs beside a student's code can be imported on Windows, which lacks these names."""
     program = f"{WITHOUT_WHAT_WINDOWS_LACKS}\nimport grader.notebook, grader.student.runner_cells"
     done = python("-c", program)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -453,7 +448,6 @@ def test_it_runs_where_there_is_no_alarm(tmp_path):
 
 
 def test_the_commands_need_nothing_that_only_linux_has():
-    """All commands and all of the student's side can be imported, without warnings, where that is not."""
     program = """\
 import importlib, pkgutil, sys
 for name in ("fcntl", "resource", "pwd", "grp", "termios"):
@@ -472,7 +466,6 @@ assert "torch" not in sys.modules
     "stem", [pytest.param(s, marks=[pytest.mark.long] * (s != COURSE.stems[1])) for s in COURSE.stems]
 )
 def test_the_reference_passes(stem, tmp_path, warm_runners):
-    """Of the real course every answer passes its public checks, for the points of the hidden ones."""
     (tmp_path / ".handout").mkdir()
     shutil.copy(COURSE.root / "assignments" / f"{stem}.ipynb", tmp_path / ".handout")
     cells = [code(source) for source in COURSE.assignment(stem).reference]

@@ -149,7 +149,6 @@ def test_a_damaged_report_is_ignored(content, folder):
 
 
 def test_a_mark_stays_with_its_question():
-    """In a table of 80 columns the questions of a long notebook are whole, in one line."""
     shown = io.StringIO()
     path, report = line("08_functions_and_hooks.ipynb", *["passes"] * 9)
     print_table(Console(file=shown, width=80, soft_wrap=True), {path: report}, {path: path.stem})

@@ -22,7 +22,6 @@ COURSE = Course.find(Path(__file__).parent)
 
 @pytest.mark.parametrize("stem", COURSE.stems)
 def test_every_question_of_the_course_is_found(stem):
-    """Ids, titles, functions, starter code and points equal the source; a bonus task has no points."""
     found = questions_of(read_document(COURSE.root / "assignments" / f"{stem}.ipynb"))
     told = [(one.id, one.title, one.function, one.starter_cell.source, one.points) for one in found]
     worth = COURSE.points(stem)
@@ -41,7 +40,6 @@ def read_by_otter():
 
 @pytest.mark.parametrize("stem", COURSE.stems)
 def test_a_public_check_is_read_as_otter_reads_it(stem, read_by_otter):
-    """Each public check of the course has the tests, in the order, that Otter finds in it."""
     for question in questions_of(read_document(COURSE.root / "assignments" / f"{stem}.ipynb")):
         cases = read_by_otter(question.check.source).test_cases
         assert [one.body.test_func.__doc__ for one in cases] == [one.title for one in question.check.tests]
@@ -49,7 +47,6 @@ def test_a_public_check_is_read_as_otter_reads_it(stem, read_by_otter):
 
 @pytest.mark.parametrize("stem", COURSE.stems)
 def test_a_hint_has_the_number_of_the_notebook(stem):
-    """The headings of a question's folded hints are Hint 1, Hint 2, ..., and a bonus task has no hints."""
     for question in questions_of(read_document(COURSE.root / "assignments" / f"{stem}.ipynb")):
         hints = hints_to(question)
         headings = re.findall(r"<summary>(.*?)</summary>", question.prose)
@@ -99,7 +96,6 @@ def test_a_hint_needs_no_notebook_that_can_be_read(tmp_path, monkeypatch):
 
 
 def test_the_released_checks_count_and_not_those_in_the_notebook(tmp_path):
-    """Whoever changes the checks within the notebook changes nothing where the handed-out one is near."""
     write(tmp_path / ".handout" / f"{STEM}.ipynb", released())
     mine = worked()
     mine["metadata"]["otter"]["tests"] = {"q1": otter_test("q1", CHECKS["q1"], 1_000)}
@@ -117,7 +113,6 @@ def test_a_notebook_is_known_by_its_name_or_functions_too(tmp_path):
 
 
 def test_a_beginning_of_a_name_or_the_assignment_is_enough(tmp_path, monkeypatch):
-    """A notebook is found by its path, with or without the suffix, its beginning, or by what it answers."""
     monkeypatch.chdir(tmp_path)
     for name in ("03_mine", "02_other", "02_more"):
         write(tmp_path / f"{name}.ipynb", document([code("x = 1")]))

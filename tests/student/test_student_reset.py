@@ -27,7 +27,6 @@ def reset(path, question="q1"):
 
 
 def test_a_notebook_worked_in_and_reset_is_the_released_one(folder):
-    """After `reset` the file is byte for byte what it was before somebody worked on that question."""
     path = write(folder / "01_small.ipynb", worked(q2=ANSWERS["q2"]))
     handed = path.read_bytes()
     write(path, worked(q2=ANSWERS["q2"], q1=ANSWERS["q1"])).chmod(0o640)
@@ -42,7 +41,6 @@ def test_a_notebook_worked_in_and_reset_is_the_released_one(folder):
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 @pytest.mark.parametrize("indent", [1, 3, "\t", None])
 def test_every_other_character_stays(encoding, form, line_end, indent, folder):
-    """Whatever form, encoding, indentation and order of keys a tool chose, only the source changes."""
     notebook = worked(q1="def double(x):\n    return 'é 漢'")
     for cell in notebook["cells"]:
         cell["metadata"]["odd"] = [1.5, 10**30, "\u2028 \U0001f600 \x1b", {"b": 1, "a": 2}]
@@ -83,7 +81,6 @@ def test_a_version_is_never_overwritten(folder):
 
 
 def test_a_cell_that_is_gone_comes_back_in_its_place(folder):
-    """A deleted cell is inserted below what stood above it, with its id; there is nothing to keep."""
     notebook = worked(q1=ANSWERS["q1"])
     notebook["cells"] = [cell for cell in notebook["cells"] if cell["id"] != "stub-q2"]
     path = write(folder / "01_small.ipynb", notebook)
@@ -174,7 +171,6 @@ def test_what_cannot_be_reset_safely_stays_as_it_is(content, is_near, told, fold
 
 
 def test_a_notebook_whose_cells_are_all_gone_gets_one_back(folder):
-    """An empty list of cells is today's form too: the cell is inserted, as `check` says it would be."""
     path = write(folder / "01_small.ipynb", document([], assignment_name=STEM))
     done = CliRunner().invoke(main, ["reset", str(path), "q1"], input="y\n")
     assert (done.exit_code, done.stderr) == (0, "")

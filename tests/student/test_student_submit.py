@@ -76,7 +76,6 @@ def test_problems_are_listed_with_the_file(notebook, said, folder):
 
 
 def test_a_cell_that_does_not_run_follows_its_remark(folder):
-    """Failed cells are listed below the remark about them, and a question is not called not started then."""
     write(folder / f"{STEM}.ipynb", answered("class Counter\n    pass", "1 / 0"))
     status, lines = submit(STEM)
     assert status == 1
@@ -107,7 +106,6 @@ def test_only_what_has_changed_runs(earlier, folder, monkeypatch):
 
 
 def test_a_renamed_notebook_and_its_copy_are_ready(folder):
-    """The file's name is advice only; of two copies the command says which one counts."""
     write(folder / "mine (1).ipynb", worked(**ANSWERS))
     write(folder / f"{STEM}-Copy1.ipynb", worked(**ANSWERS))
     status, lines = submit("mine (1).ipynb")

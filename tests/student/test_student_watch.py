@@ -70,7 +70,6 @@ def test_each_save_is_answered_by_what_it_changed(folder):
 
 
 def test_a_terminal_is_cleared_and_a_pipe_is_not(folder):
-    """On a terminal every look begins on an empty screen, and what was shown stays above it."""
     path = write(folder / f"{STEM}.ipynb", worked())
     path.write_text("{")
     shown = {is_terminal: io.StringIO() for is_terminal in (True, False)}
@@ -176,7 +175,6 @@ def terminal(folder):
 
 
 def test_keys_lead_through_the_questions(terminal):
-    """A question in focus, its hints, the sentence about its pass, the next one, the end."""
     first = terminal.read()
     assert "01_small.ipynb  q1✘ q2· q3·" in first
     assert "Three becomes six.\n        double(3) is not 6" in first
