@@ -356,17 +356,24 @@ def test_an_untouched_function_does_not_blame_a_cell():
         assert told.count("Code cell 1 stopped with E.") == 1
 
 
-@pytest.mark.parametrize(("outcome", "is_told"), [("failed", True), ("passed", False)])
-def test_why_checks_that_hold_earned_less(outcome, is_told):
-    checks = [check(outcome="passed", points=1.5, message=None), check(outcome=outcome, max_points=1.0)]
-    for text in both(result(question(checks=checks, score=1.5))):
-        assert ("part of its points" in text) == is_told
+HALF = check(outcome="passed", points=1.5, message=None)
+UNCONFINED = result(FAILED, provenance=graded_with("none"))
 
 
-@pytest.mark.parametrize("outcome", ["partly", "failed"])
-def test_a_partly_right_check_says_that_typical_inputs_are_right(outcome):
-    for text in both(result(question(checks=[check(outcome=outcome)], score=0.0))):
-        assert ("Right for typical inputs" in text) == (outcome == "partly")
+@pytest.mark.parametrize(
+    ("result", "sentence", "is_told"),
+    [
+        (result(question(checks=[HALF, check(max_points=1.0)], score=1.5)), "part of its points", True),
+        (result(question(checks=[HALF, check(outcome="passed")], score=1.5)), "part of its points", False),
+        (result(question(checks=[check(outcome="partly")])), "Right for typical inputs", True),
+        (result(FAILED), "Right for typical inputs", False),
+        (UNCONFINED, "Graded without a sandbox.", True),
+        (result(FAILED), "Graded without a sandbox.", False),
+    ],
+)
+def test_a_sentence_is_told_where_it_is_true(result, sentence, is_told):
+    for text in both(result):
+        assert (sentence in text) == is_told
 
 
 def test_of_many_notebooks_left_aside_the_first_are_named():
@@ -378,11 +385,6 @@ def test_of_many_notebooks_left_aside_the_first_are_named():
     for text in both(result(PASSED, superseded=names[:12])):
         assert "0011.ipynb" in text
         assert "more" not in text
-
-
-def test_a_run_without_a_sandbox_is_said():
-    for text in both(result(FAILED, provenance=graded_with("none"))):
-        assert "Graded without a sandbox." in text
 
 
 def test_a_name_in_another_script_keeps_its_direction_to_itself():

@@ -78,16 +78,13 @@ def run(*arguments):
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
-@pytest.fixture(scope="module")
-def hard(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("hard")
-    (folder / "beside.csv").write_text("1,2")
-    return look(write_work(folder, HARD), seconds=8.0)  # importing matplotlib takes seconds on a busy machine
-
-
-def test_each_cell_that_fails_is_named(hard):
-    found = {cell: (failure.text, failure.cell, failure.line) for cell, failure in hard.cells}
-    assert found == {
+def test_cells_that_fail_are_named_and_cost_only_themselves(tmp_path):
+    """Each has its error and the nearest line of the notebook; an error in a test has the line of the function."""
+    (tmp_path / "beside.csv").write_text("1,2")
+    hard = look(
+        write_work(tmp_path, HARD), seconds=8.0
+    )  # importing matplotlib takes seconds on a busy machine
+    assert {cell: (failure.text, failure.cell, failure.line) for cell, failure in hard.cells} == {
         6: ("stopped with EOFError: EOF when reading a line", 6, 1),
         7: ("stopped with FileNotFoundError: [Errno 2] No such file or directory: 'beside.csv'", 7, 1),
         9: ("stopped with NameError: name 'missing_name' is not defined", 8, 2),
@@ -95,13 +92,7 @@ def test_each_cell_that_fails_is_named(hard):
         11: ("took longer than 8 s, and was stopped", 11, 3),
         15: ("stopped with SystemExit: \ufffd[2J::error::\ufffd bye", 15, 1),
     }
-
-
-def test_cells_that_fail_cost_only_themselves(hard):
     assert [one.status for one in hard.questions] == ["fails", "passes", "untouched"]
-
-
-def test_an_error_within_a_function_is_found_there(hard):
     _, failure = hard.questions[0].tests[0]
     assert failure.text == "stopped with AttributeError: 'int' object has no attribute 'strip'"
     assert (failure.cell, failure.line, failure.code, failure.said) == (16, 3, "y = x.strip()", False)
