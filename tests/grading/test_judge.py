@@ -59,13 +59,9 @@ TENSOR = {
     "shape": [1],
     "value": in_base64([2.0]),
     "is_leaf": True,
-    "requires_grad": False,
-    "grad_fn": None,
-    "retains_grad": False,
-    "version": 0,
-    "identity": 0,
-    "storage": 0,
-    "grad": None,
+    **dict.fromkeys(("requires_grad", "retains_grad"), False),
+    **dict.fromkeys(("grad_fn", "grad"), None),
+    **dict.fromkeys(("version", "identity", "storage"), 0),
 }
 ERROR = {"types": ["RuntimeError", "Exception"], "text": "backward a second time", "where": ""}
 LOSSES = ["list", [["float", 3.0], ["float", 1.0]]]
@@ -163,47 +159,45 @@ def told_of(verdict):
     return verdict.message, verdict.finding.hint
 
 
-def test_a_hint_belongs_to_a_failure(hinted):
+OTHER = {**TENSOR, "value": in_base64([2.5])}
+FIRST = "What is the loss?"
+
+
+@pytest.mark.parametrize(
+    ("evidence", "message", "hint"),
+    [
+        (Evidence(answers={"trained": with_tensor(OTHER)}), "The weight is wrong.", FIRST),
+        (saw(returned(losses=LARGE[0])), "The loss is large.", FIRST),
+        (saw(returned(losses=LARGE[1])), "The second is large.", "What is the second?"),
+        (saw(returned(weight=["none"])), "The weight is wrong (it is None, not ", FIRST),
+        (
+            Evidence(answers={"trained": answer(raised=ERROR)}),
+            "stopped with RuntimeError: backward a second time",
+            None,
+        ),
+        (
+            Evidence(answers={"trained": with_error(ERROR)}),
+            "stopped with RuntimeError: backward a second time",
+            None,
+        ),
+        (saw(["int", 1]), "There is no entry 'losses' in what train returned: it is an int.", None),
+    ],
+)
+def test_a_hint_belongs_to_a_failure(hinted, evidence, message, hint):
     """The docstring's is for wrong facts; another failure has its own or none, an error and a form none."""
-    other = {**TENSOR, "value": in_base64([2.5])}
-    wrong = Evidence(answers={"trained": with_tensor(other)})
-    found = judge_all(
-        hinted,
-        {
-            "last": wrong,
-            "helper": saw(returned(losses=LARGE[0])),
-            "own": saw(returned(losses=LARGE[1])),
-            "stopped": Evidence(answers={"trained": answer(raised=ERROR)}),
-            "raised": Evidence(answers={"trained": with_error(ERROR)}),
-            "form": saw(["int", 1]),
-            "part": saw(returned(weight=["none"])),
-        },
-    )
-    told = {name: told_of(verdicts["test_it"]) for name, verdicts in found.items()}
-    assert told["last"] == ("The weight is wrong.", "What is the loss?")
-    assert told["helper"] == ("The loss is large.", "What is the loss?")
-    assert told["own"] == ("The second is large.", "What is the second?")
-    assert [told[name][1] for name in ("stopped", "raised")] == [None, None]
-    assert told["form"][0] == "There is no entry 'losses' in what train returned: it is an int."
-    assert told["part"][0].startswith("The weight is wrong (it is None, not ")
-    assert told["part"][1] == "What is the loss?"
+    told, its_hint = told_of(judge(hinted, evidence, RIGHT)["test_it"])
+    assert message in told
+    assert its_hint == hint
 
 
 def test_the_same_mistake_has_the_same_group(hinted):
     losses = [["list", [["float", large], ["float", 1.0]]] for large in (11.0, 12.0)]
-    found = judge_all(
-        hinted,
-        {
-            "ada": saw(returned(losses=losses[0])),
-            "ben": saw(returned(losses=losses[1])),
-            "chen": saw(returned(losses=LARGE[1])),
-            "dara": saw(returned(weight=["none"])),
-            "emil": Evidence(answers={"trained": with_tensor({**TENSOR, "shape": [1, 1]})}),
-        },
-    )
-    groups = {name: verdicts["test_it"].finding.group for name, verdicts in found.items()}
-    assert groups["ada"] == groups["ben"]
-    assert len({*groups.values()}) == 4
+    same = [saw(returned(losses=each)) for each in losses]
+    shape = Evidence(answers={"trained": with_tensor({**TENSOR, "shape": [1, 1]})})
+    others = [saw(returned(losses=LARGE[1])), saw(returned(weight=["none"])), shape]
+    groups = [judge(hinted, each, RIGHT)["test_it"].finding.group for each in (*same, *others)]
+    assert groups[0] == groups[1]
+    assert len({*groups}) == 4
 
 
 @pytest.mark.parametrize(

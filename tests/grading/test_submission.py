@@ -96,21 +96,16 @@ def test_what_is_skipped(folder, tmp_path):
 
 
 KEPT_BY_TOOLS = [
-    ".Trash-1000/files/01_leaves.ipynb",
-    "work/.ipynb_checkpoints/01_leaves-checkpoint.ipynb",
-    "ipynb_checkpoints/01_leaves.ipynb",
-    ".local/share/Trash/files/01_leaves.ipynb",
-    "$RECYCLE.BIN/S-1-5/01_leaves.ipynb",
-    "#recycle/01_leaves.ipynb",
-    "@eaDir/01_leaves.ipynb",
-    "__pycache__/01_leaves.ipynb",
-    "node_modules/x/01_leaves.ipynb",
-    "env/lib/python3.12/site-packages/x/01_leaves.ipynb",
-    "myenv/share/01_leaves.ipynb",
-    "lib/01_leaves.ipynb",
-    "miniconda/01_leaves.ipynb",
-    ".~01_leaves.ipynb",
-    "01_leaves-checkpoint.ipynb",
+    *(".Trash-1000/files/01_leaves.ipynb", "work/.ipynb_checkpoints/01_leaves-checkpoint.ipynb"),
+    *("ipynb_checkpoints/01_leaves.ipynb", ".local/share/Trash/files/01_leaves.ipynb"),
+    *("$RECYCLE.BIN/S-1-5/01_leaves.ipynb", "#recycle/01_leaves.ipynb", "@eaDir/01_leaves.ipynb"),
+    *("__pycache__/01_leaves.ipynb", "node_modules/x/01_leaves.ipynb", "myenv/share/01_leaves.ipynb"),
+    *(
+        "env/lib/python3.12/site-packages/x/01_leaves.ipynb",
+        "lib/01_leaves.ipynb",
+        "miniconda/01_leaves.ipynb",
+    ),
+    *(".~01_leaves.ipynb", "01_leaves-checkpoint.ipynb"),
 ]
 
 

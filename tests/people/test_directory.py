@@ -66,14 +66,8 @@ def test_the_members_of_a_group_are_found_by_its_name(tmp_path):
     ["Student,ID,SIS User ID", "LastName,FirstName,ID", "First name,Last name,ID number", "Full name,Email"],
 )
 def test_rows_of_other_systems_are_people(tmp_path, heading):
-    cells = {
-        "Student": '"Lovelace, Ada"',
-        "LastName": "Lovelace",
-        "FirstName": "Ada",
-        "First name": "Ada",
-        "Last name": "Lovelace",
-        "Full name": "Ada Lovelace",
-    }
+    cells = {"Student": '"Lovelace, Ada"', "LastName": "Lovelace", "FirstName": "Ada"}
+    cells |= {"First name": "Ada", "Last name": "Lovelace", "Full name": "Ada Lovelace"}
     row = ",".join(cells.get(name, "17") for name in heading.split(","))
     (tmp_path / "rows.csv").write_text(f"{heading}\n    Points Possible,,\n{row}\n", encoding="utf-8")
     directory = people_of_rows(read_sheet(tmp_path / "rows.csv"))

@@ -79,7 +79,7 @@ def run(*arguments):
 
 
 def test_cells_that_fail_are_named_and_cost_only_themselves(tmp_path):
-    """Each has its error and the nearest line of the notebook; an error in a test has the line of the function."""
+    """Each is named with its error and the nearest line of the notebook, and so is an error in a test."""
     (tmp_path / "beside.csv").write_text("1,2")
     hard = look(
         write_work(tmp_path, HARD), seconds=8.0
