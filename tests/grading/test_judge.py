@@ -160,6 +160,7 @@ def told_of(verdict):
 
 
 OTHER = {**TENSOR, "value": in_base64([2.5])}
+STOPPED = "stopped with RuntimeError: backward a second time"
 FIRST = "What is the loss?"
 
 

@@ -197,16 +197,8 @@ def test_a_question_that_is_not_started_shows_what_the_stub_does(tmp_path, warm_
         "      ✘ It counts.",
         "        The second call is not counted.",
     ]
-    assert among.output.splitlines()[1:] == [
-        "  ✔ q1  Title of q1",
-        "  · q2  Title of q2  (not started yet)",
-        "  · q3  Title of q3  (not started yet)",
-        "",
-        "1 of 3 public checks pass.",
-        COVERAGE_OF_SEVERAL,
-        "Next: q2, Title of q2.",
-        f"Stuck? python -m grader hint {str(path).removesuffix('.ipynb')} q2",
-    ]
+    assert "\n  · q3  Title of q3  (not started yet)\n\n1 of 3 public checks pass." in among.output
+    assert f"\n{COVERAGE_OF_SEVERAL}\nNext: q2, Title of q2.\n" in among.output
 
 
 def test_an_endless_line_is_named(tmp_path):
