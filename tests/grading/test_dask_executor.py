@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -226,36 +227,35 @@ def test_a_scheduler_without_workers_is_not_waited_for(unused, monkeypatch):
     assert error.value.exit_status == 2
 
 
-@pytest.fixture
-def odd(dask):
-    """Starts a Dask worker that is unlike the others, and is gone after the test."""
-    started = []
-    yield lambda preload: started.append(dask.worker("odd", preload=preload)) or started[0]
-    dask.stop(*started)
+@contextmanager
+def odd_worker(cluster, preload):
+    """A Dask worker that is unlike the others, and gone after the block."""
+    worker = cluster.worker("odd", preload=preload)
+    try:
+        yield worker
+    finally:
+        cluster.stop(worker)
 
 
-def test_a_worker_unlike_the_others_is_refused(dask, odd):
-    worker = odd(ANOTHER_GRADER)
-    said = f"grader is 1.0.0 on this machine, but 0.9 on {worker.address}: install the same"
-    with pytest.raises(GraderError, match=said), DaskExecutor(dask.address, SETTINGS):
-        pass
+def test_a_worker_unlike_the_others_is_refused(dask):
+    with odd_worker(dask, ANOTHER_GRADER) as odd:
+        said = f"grader is 1.0.0 on this machine, but 0.9 on {odd.address}: install the same"
+        with pytest.raises(GraderError, match=said), DaskExecutor(dask.address, SETTINGS):
+            pass
 
 
 def test_a_worker_without_grader_is_refused(unused):
-    bare = unused.worker("bare", preload=NO_GRADER)
-    sentence = f"the Dask worker {bare.address} has no grader, or another one than 1.0.0"
-    try:
-        with pytest.raises(GraderError, match=sentence), DaskExecutor(unused.address, SETTINGS):
+    with odd_worker(unused, NO_GRADER) as odd:
+        said = f"the Dask worker {odd.address} has no grader, or another one than 1.0.0"
+        with pytest.raises(GraderError, match=said), DaskExecutor(unused.address, SETTINGS):
             pass
-    finally:
-        unused.stop(bare)
 
 
-def test_a_worker_without_a_sandbox_gets_no_notebook(dask, odd, submissions, course, tmp_path):
-    worker = odd(NO_SANDBOX)
-    ended = run(submissions, tmp_path / "out", "--scheduler", dask.address)
+def test_a_worker_without_a_sandbox_gets_no_notebook(dask, submissions, course, tmp_path):
+    with odd_worker(dask, NO_SANDBOX) as odd:
+        ended = run(submissions, tmp_path / "out", "--scheduler", dask.address)
     assert ended.exit_code == 3
-    assert f"on the Dask worker {worker.address}, students' code" in ended.stderr
+    assert f"on the Dask worker {odd.address}, students' code" in ended.stderr
     assert not (tmp_path / "out" / "submissions").exists()
 
 
