@@ -255,15 +255,15 @@ def test_a_mistake_names_its_students():
     assert " ".join(page.split()).count(names) == 2  # of the whole class, and of the question
 
 
-def questions_of(*scores):
-    return [question(number, score, [check("it", 4.0)]) for number, score in enumerate(scores, start=1)]
-
-
 def scored(*students):
-    return [
-        result_from_json(made(f"s{n}", questions=questions_of(*scores)), "01_tiny")
-        for n, scores in enumerate(students)
-    ]
+    """The results of students who have these scores, of four points for each question."""
+    results = []
+    for student, scores in enumerate(students):
+        questions = [
+            question(number, score, [check("it", 4.0)]) for number, score in enumerate(scores, start=1)
+        ]
+        results.append(result_from_json(made(f"s{student}", questions=questions), "01_tiny"))
+    return results
 
 
 def figures_of(*students):
@@ -301,34 +301,21 @@ def test_of_few_submissions_nothing_is_said():
 TRIED = [(4, 0, 4), (4, 1, 3), (3, 2, 3), (2, 2, 2), (1, 3, 1), (0, 4, 1)]
 
 
-def test_untouched_notebooks_do_not_hide_a_badly_made_question():
-    alone = figures_of(*TRIED)[1].discrimination
-    untouched = [
-        replace(one, questions=tuple(replace(q, status="untouched") for q in one.questions))
-        for one in scored(*[(0, 0, 0)] * 3)
-    ]
-    results = [*scored(*TRIED), *untouched]
-    (tiny,) = summarise(results)
-    assert tiny.questions[1].figures.discrimination == alone
-    assert alone == pytest.approx(correlation([0, 1, 2, 2, 3, 4], [8, 7, 6, 4, 2, 1]))
-    assert "strong students fail this more often" in tiny.questions[1].figures.remarks
-    assert len(tiny.scores) == 9
-    page = report_of(results, [], "landlock")
-    assert page.count('<span class="mark starter-code">starter code</span>') == 3
-
-
-def test_unanswered_questions_do_not_hide_a_badly_made_question():
+@pytest.mark.parametrize(("scores", "left"), [((0, 0, 0), ["q1", "q2", "q3"]), ((1, 0, 0), ["q2"])])
+def test_unanswered_questions_do_not_hide_a_badly_made_question(scores, left):
     """Weak students who leave a question as it was count in its mean, and not in its discrimination."""
-    weak = [
-        replace(
-            one, questions=tuple(replace(q, status="missing") if q.id == "q2" else q for q in one.questions)
-        )
-        for one in scored(*[(1, 0, 0)] * 3)
-    ]
-    (tiny,) = summarise([*scored(*TRIED), *weak])
-    assert tiny.questions[1].figures.discrimination == figures_of(*TRIED)[1].discrimination
-    assert tiny.questions[1].figures.mean == pytest.approx(12 / 9)
-    assert "strong students fail this more often" in tiny.questions[1].figures.remarks
+
+    def leave(question):
+        return replace(question, status="untouched") if question.id in left else question
+
+    weak = [replace(one, questions=tuple(map(leave, one.questions))) for one in scored(*[scores] * 3)]
+    results = [*scored(*TRIED), *weak]
+    figures = summarise(results)[0].questions[1].figures
+    assert figures.discrimination == pytest.approx(correlation([0, 1, 2, 2, 3, 4], [8, 7, 6, 4, 2, 1]))
+    assert figures.mean == pytest.approx(12 / 9)
+    assert "strong students fail this more often" in figures.remarks
+    marks = report_of(results, [], "landlock").count('<span class="mark starter-code">starter code</span>')
+    assert marks == (3 if len(left) == 3 else 0)
 
 
 def test_an_error_counts_in_no_statistic():
