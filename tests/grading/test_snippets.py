@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 from tiny_course import RIGHT
@@ -27,6 +28,13 @@ def doubling(code):
     return [RIGHT[0], f"def double(x):\n    {code}", RIGHT[2]]
 
 
+def snippet_of(klass, code):
+    """The only snippet of an answer with this body."""
+    klass.grade(ada=doubling(code))
+    (text,) = snippets_of(klass.result("ada")).values()
+    return text
+
+
 def page(klass, student, suffix=".md"):
     return (klass.out / "feedback" / student / f"01_tiny{suffix}").read_text(encoding="utf-8")
 
@@ -47,8 +55,7 @@ def test_a_wrong_dtype_is_shown(klass):
 
 def test_of_wrong_values_only_the_students_are_told(klass):
     """The values of the reference stay secret, and the values of the student's are those of the snippet."""
-    klass.grade(ada=doubling("return 3 * x"))
-    (text,) = snippets_of(klass.result("ada")).values()
+    text = snippet_of(klass, "return 3 * x")
     (numbers,) = re.findall(r"x = torch.tensor\(\[(.*)\]\)", text)
     (told,) = re.findall(r"out   # yours: tensor\(\[(.*)\]\), which is wrong", text)
     assert [float(number) for number in told.split(", ")] == pytest.approx(
@@ -65,9 +72,7 @@ def test_a_class_is_shown_whole_if_a_later_line_ran_it():
 
 
 def test_an_error_stands_at_the_line_that_raised_it(klass):
-    klass.grade(ada=doubling("return x.missing"))
-    (text,) = snippets_of(klass.result("ada")).values()
-    _, _, after = text.partition("out = double(x)\n")
+    _, _, after = snippet_of(klass, "return x.missing").partition("out = double(x)\n")
     assert all(line.startswith("# ") for line in after.splitlines())
     assert after.startswith("# yours: AttributeError: 'Tensor' object has no attribute 'missing'")
 
@@ -81,8 +86,7 @@ def test_a_snippet_that_does_not_show_the_fault_is_not_published(klass):
 
 def test_what_an_answer_says_is_escaped_and_cut(klass):
     text = "</pre><script>alert(1)</script>```\\n# it should be\\n" + "x" * 100_000
-    klass.grade(ada=doubling(f'raise RuntimeError("""{text}""".replace("x", "y"))'))
-    (snippet,) = snippets_of(klass.result("ada")).values()
+    snippet = snippet_of(klass, f'raise RuntimeError("""{text}""".replace("x", "y"))')
     assert len(snippet) < 1_000
     assert sum(line.startswith("# it should be") for line in snippet.splitlines()) == 0
     assert "<script>" not in page(klass, "ada", ".html")
@@ -107,23 +111,16 @@ def test_code_that_was_stopped_is_not_run_again(klass, ending):
     assert not snippets_of(klass.result("ada"))
 
 
-def raising(error):
-    """A function that does nothing but raise."""
-
-    def raises(*_, **__):
-        raise error
-
-    return raises
-
-
-@pytest.mark.parametrize("broken", ["case_text", "probes_of"])
-@pytest.mark.parametrize("error", [RuntimeError("a fault of ours"), RecursionError(), MemoryError()])
+@pytest.mark.parametrize(
+    ("broken", "error"),
+    [("case_text", RuntimeError("ours")), ("probes_of", RecursionError()), ("probes_of", MemoryError())],
+)
 def test_a_fault_of_the_graders_costs_only_the_snippet(klass, monkeypatch, broken, error):
     """Scores, messages and exit code are those of a run with snippets, and the run names the fault."""
     klass.hand_in("ada", doubling("return 3 * x"))
     klass.hand_in("ben", RIGHT)
     with monkeypatch.context() as patched:
-        patched.setattr(snippets, broken, raising(error))
+        patched.setattr(snippets, broken, Mock(side_effect=error))
         ended = klass.run("grade", klass.submissions, "--out", klass.out)
     without = klass.result("ada")
     assert ended.exit_code == 0
@@ -141,7 +138,7 @@ def test_a_fault_of_the_graders_costs_only_the_snippet(klass, monkeypatch, broke
 
 
 def test_a_case_that_cannot_be_shown_is_no_fault(klass, monkeypatch):
-    monkeypatch.setattr(snippets, "case_text", raising(CannotShowError("no short form")))
+    monkeypatch.setattr(snippets, "case_text", Mock(side_effect=CannotShowError("no short form")))
     klass.hand_in("ada", doubling("return 3 * x"))
     assert "no snippets" not in klass.run("grade", klass.submissions, "--out", klass.out).output
     assert page(klass, "ada").count(NO_SNIPPET) == 1
@@ -149,7 +146,7 @@ def test_a_case_that_cannot_be_shown_is_no_fault(klass, monkeypatch):
 
 def probes_for(seen, expected, text, record=()):
     case = Case("f", DeclaredCase({}, {}), Rules(), record, seen, expected)
-    return [*probes_of(raising(AssertionError), "f", case, text)]
+    return [*probes_of(Mock(side_effect=AssertionError), "f", case, text)]
 
 
 def text_of(*inputs, then=(), **names):
@@ -268,8 +265,7 @@ def test_only_the_lines_that_the_fault_needs_are_shown():
 
 
 def test_a_fault_that_other_numbers_show_has_a_snippet(klass):
-    klass.grade(ada=doubling("return 2 * x if len(x) == 2 else x"))
-    (text,) = snippets_of(klass.result("ada")).values()
+    text = snippet_of(klass, "return 2 * x if len(x) == 2 else x")
     assert text.splitlines()[-1].startswith("out   # yours: tensor([")
 
 

@@ -263,6 +263,12 @@ def test_a_long_error_of_a_student_is_cut(tmp_path, warm_runners):
     assert list(failure_lines(second, found.notebook))[-1] == f"{where}: if x == 3: return [1][::-1] + x"
 
 
+def test_a_timed_cell_keeps_its_line_numbers(tmp_path, warm_runners):
+    cell = "%%time\ndef double(x):\n    y = x\n    return y.missing"
+    (_, failure), *_ = look(write_work(tmp_path, [cell]), ["q1"]).questions[0].tests
+    assert (failure.cell, failure.line, failure.code) == (1, 4, "return y.missing")
+
+
 @pytest.mark.parametrize(
     ("sources", "number", "place"),
     [
