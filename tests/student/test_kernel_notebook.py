@@ -57,6 +57,16 @@ APPENDS = "def double(x):\n    if x > 5:\n        return x\n    return [].append
 GRAD = "def leaf(n):\n    w = torch.zeros(n, requires_grad=True)\n    return w"
 BREAKS = "import grader.notebook\nkept, grader.notebook._run = grader.notebook._run, None"
 RESTORES = "import grader.notebook, sys\ngrader.notebook._run = kept"
+NO_COLON, OPEN = "def double(x)\n    return x", "def double(x):\n    return (x"
+INNER = "def double(x):\n    def inner(): return x\n    inner()"
+NO_LEAF = "def leaf(n):\n    torch.zeros(n, requires_grad=True)"
+USES_HELPER = "def double(x):\n    return helper(x)"
+SQUARE = "def double(x):\n    return x * x"
+ASKS = "def double(x):\n    return int(input('x? '))"
+STOPS = "%%time\ny = 1\ny.missing\ndef double(x): pass"
+GRAD_OFF, GRAD_ON = "torch.set_grad_enabled(False)", "torch.set_grad_enabled(True)"
+LIST, TWO = "def leaf(n):\n    return [n]", 'grader.check("q1", "q2")'
+CAPTURED = TIMED.replace("%%time", "\n%%capture")
 OLD = "So double is still your old function"
 SYNTAX = "The cell of q1 did not run: it stopped with SyntaxError: expected ':', in line 1."
 
@@ -75,77 +85,32 @@ fails, passes, stale = (partial(checked, status) for status in ("fails", "passes
 
 CASES = [
     checked("missing", "before its cell", "Run the cell of q1 first: double is not defined."),
-    checked(
-        *(
-            "missing",
-            "a cell that never ran through",
-            f"{SYNTAX} So double is not defined: fix the cell, and run",
-        ),
-        "def double(x)\n    return x",
-    ),
+    checked("missing", "a cell that never ran through", f"{SYNTAX} So double is not defined: fix", NO_COLON),
     checked("untouched", "untouched", "double is still the starter code: fix it above", STUBS["q1"]),
     fails("no return", "None: is a return missing? ... not 4", "def double(x):\n    x + x"),
     fails("other parameters", "Keep the parameters of double", "def double():\n    return 4"),
-    fails(
-        *("no return, and the test cannot go on", "leaf returned None: is a return missing?"),
-        "def leaf(n):\n    torch.zeros(n, requires_grad=True)",
-        question="q2",
-    ),
-    fails(
-        *(
-            "a return of a .grad that is None",
-            "leaf returned None, by `return w.grad`. `backward()` fills the",
-        ),
-        f"{GRAD}.grad",
-        question="q2",
-    ),
+    fails("no return of a leaf", "leaf returned None: is a return missing?", NO_LEAF, question="q2"),
+    fails("a .grad", "returned None, by `return w.grad`. `backward()` fills", f"{GRAD}.grad", question="q2"),
     fails("a return of a call", "double returned None, by `return x` or `return [].append(x)`, or", APPENDS),
     fails("a lambda", "double returned None, by `print(x)`.", "double = lambda x: print(x)"),
-    fails(
-        *("a return in a function of the answer's", "double returned None: is a return missing?"),
-        "def double(x):\n    def inner(): return x\n    inner()",
-    ),
-    fails(
-        *(
-            "something else returned",
-            "AttributeError: 'list' object has ... (leaf returned something of type",
-        ),
-        "def leaf(n):\n    return [n]",
-        question="q2",
-    ),
-    fails(
-        *(
-            "an error of torch",
-            "A trainable leaf is overwritten while gradients ... in leaf, line 3 of its cell: ",
-        ),
-        f"{GRAD}.add_(1)",
-        question="q2",
-    ),
-    fails(
-        *("an error in a helper", "stopped with NameError: name 'missing' ... in helper, line 3 of its cell"),
-        *(HELPER, "def double(x):\n    return helper(x)"),
-    ),
+    fails("a return of an inner function", "double returned None: is a return missing?", INNER),
+    fails("a list", "'list' object has ... (leaf returned something of", LIST, question="q2"),
+    fails("an error of torch", "A trainable leaf ... in leaf, line 3 of", f"{GRAD}.add_(1)", question="q2"),
+    fails("an error in a helper", "'missing' ... in helper, line 3 of its cell", HELPER, USES_HELPER),
     fails("it leaves Python", "stopped with SystemExit: 3", "def double(x):\n    raise SystemExit(3)"),
     passes("right", f"✔ q1 · Title of q1 (passes) ... {COVERAGE} So far 1 of 3 public checks pass.", RIGHT),
-    stale(
-        *(
-            "an old function",
-            f"stopped with SyntaxError ... in line 2. {OLD}, which was not checked: fix the cell",
-        ),
-        "def double(x):\n    return (x",
-    ),
+    stale("an old function", f"SyntaxError ... in line 2. {OLD}, which was not checked: fix the cell", OPEN),
     stale("an old function, by its misspelt def", OLD, RIGHT, "deff double(x):\n    pass"),
     stale(
-        *("an old function that is wrong", "! q1 · Title of q1 (not checked: the cell above did not run)"),
-        *("def double(x):\n    return x * x", "RIGHT = grader.check('q1')", "def double(x) return x"),
+        "an old function that is wrong",
+        "! q1 · Title of q1 (not checked: the cell above did not run)",
+        *(SQUARE, "RIGHT = grader.check('q1')", "def double(x) return x"),
     ),
     passes("right again", "✔ Two becomes four.", RIGHT),
-    stale("an old function again", "did not run", "def double(x):\n    return (x"),
+    stale("an old function again", "did not run", OPEN),
     stale("an old function, and the first cell again", OLD, FIRST),
     told("", "all, with an old function", "0 of 3 public checks pass.", "grader.check_all()"),
-    stale(
-        "an error above", "it stopped with ZeroDivisionError: division by zero, in line 1.", f"1 / 0\n{RIGHT}"
-    ),
+    stale("an error above", "ZeroDivisionError: division by zero, in line 1.", f"1 / 0\n{RIGHT}"),
     passes("an error below", "✔ Two becomes four.", ANSWERS["q1"] + "\n1 / 0"),
     checked("passes", "by its function", "q1 · Title", question="double"),
     passes("a leaf", "It requires grad.", ANSWERS["q2"], question="q2"),
@@ -157,49 +122,25 @@ CASES = [
     fails("hostile", "ValueError", "def double(x):\n    raise ValueError('<script>1</script>\\x1b[2J')"),
     told("", "no name", 'Name a question, as in grader.check("q1"): this notebook', "grader.check()"),
     checked("", "unknown question", "There is no q9; this notebook has q1 to q3.", question="q9"),
-    told(
-        *(
-            "",
-            "two questions",
-            'takes one question: grader.check("q1"), then grader.check("q2"). To check all of',
-        ),
-        'grader.check("q1", "q2")',
-    ),
+    told("", "two questions", 'one question: grader.check("q1"), then ... To check all of them', TWO),
     told("", "Otter's export", "There is no grader.export here ... save the notebook", "grader.export()"),
     fails("a graph in the first test only", "✘ Two becomes four. ... ✘ Three becomes six.", DRAWN),
     told("", "a hint", "q3, hint 1 of 2 ... The hint number 1.", 'grader.hint("q3")'),
     told("", "a next hint", "q3, hint 2 of 2 ... The hint number 2.", 'grader.hint("Counter")'),
     told("", "a hint to nothing", "Name a question, as in grader.check", "grader.hint()"),
-    fails(
-        *("an answer that asks", "EOFError: a check cannot wait for input: remove input() from your answer"),
-        "def double(x):\n    return int(input('x? '))",
-    ),
+    fails("an answer that asks", "EOFError: a check cannot wait for input: remove input() from", ASKS),
     told("", "all", "3 of 3 public ... ✔ q1 ... ✔ q2 ... ✔ q3", *ANSWERS.values(), "grader.check_all()"),
     passes("import grader", "q1 · Title of q1", "import grader"),
-    checked(
-        *(
-            "",
-            "gradients are off",
-            "Gradients are switched off in this kernel ... torch.set_grad_enabled(True)",
-        ),
-        "torch.set_grad_enabled(False)",
-    ),
+    checked("", "gradients are off", "in this kernel ... torch.set_grad_enabled(True)", GRAD_OFF),
     fails(
-        *(
-            "an answer that leaves gradients off",
-            "✘ Two becomes four. ... double left gradients switched off: ",
-        ),
-        *("torch.set_grad_enabled(True)", OFF),
+        "an answer that leaves them off",
+        "✘ Two becomes four. ... left gradients switched off: ",
+        GRAD_ON,
+        OFF,
     ),
     fails("an error in a timed cell", "in double, line 4 of its cell: return y.missing", TIMED),
-    fails(
-        *("an error in a captured cell", "in double, line 5 of its cell: return y.missing"),
-        TIMED.replace("%%time", "\n%%capture"),
-    ),
-    stale(
-        *("a timed cell that stops", "AttributeError: 'int' object has no attribute 'missing', in line 3."),
-        "%%time\ny = 1\ny.missing\ndef double(x): pass",
-    ),
+    fails("an error in a captured cell", "in double, line 5 of its cell: return y.missing", CAPTURED),
+    stale("a timed cell that stops", "'int' object has no attribute 'missing', in line 3.", STOPS),
     fails(
         *("the same answer again", "The checked version has the line `return x * x`: if the cell"),
         *("def double(x):\n    # twice\n    return x * x", "CHECKED = grader.check('q1')"),
