@@ -26,6 +26,10 @@ def code(source, **extra):
     return {"cell_type": "code", "source": source, **extra}
 
 
+def markdown(source):
+    return {"cell_type": "markdown", "source": source}
+
+
 @pytest.fixture
 def read(tmp_path):
     """Write text, bytes or a JSON value to a file and read it as a notebook."""
@@ -271,6 +275,7 @@ def test_caps(read_cells):
     mebibyte = "#" * 1024**2
     assert len(read_cells(*[code("")] * 5_000)) == 5_000
     assert len(read_cells(*[code(mebibyte)] * 16)) == 16
+    assert read_cells(code("é" * 500_000)) == ["é" * 500_000]  # six times as long in the file
     for cells, reason in (
         ([code("")] * 5_001, "more than 5000 code cells"),
         ([code("x"), code(mebibyte + "#")], "more than 1 MiB of code in code cell 2"),
@@ -288,66 +293,39 @@ def test_outputs_do_not_matter(read_cells):
     assert read_cells(markdown, code("x", outputs=[output, text])) == ["x"]
 
 
-def test_values_are_counted_outside_of_strings(read_cells, monkeypatch):
-    """A file that would fill the memory with small objects is refused; brackets in a text are none."""
-    monkeypatch.setattr(notebook, "MAX_OBJECTS", 100)
-    assert read_cells(code("x", outputs='[,{:"\\' * 100)) == ["x"]
-    with pytest.raises(NotebookError, match="millions of values"):
-        read_cells(code("x", outputs=[{}] * 101))
+NAN, LARGE, SIGNS = float("nan"), "x" * (1 << 20), '[,{:"\\' * 100
+X, RAW, LINES = code("x"), {"cell_type": "raw"}, ["ab\n"] * 50
+CAPS = {"MAX_LOOSE_BYTES": 1 << 20, "MAX_CELLS": 3, "MAX_CODE_CELLS": 3, "MAX_ESCAPED_BYTES": 1_000}
+LOOSE = "MAX_LOOSE_SOURCE_BYTES"
 
 
-@pytest.mark.parametrize("bomb", [[[]] * 101, {str(i): 0 for i in range(101)}, [1] * 101])
-def test_values_that_are_no_plain_json_are_counted(read_cells, monkeypatch, bomb):
-    """Outputs with NaN are read by Python's own reader, which makes an object of each value."""
-    nan = float("nan")
-    assert read_cells(code("x", outputs=[nan, '[,{:"\\' * 100])) == ["x"]
-    monkeypatch.setattr(notebook, "MAX_VALUES", 100)
-    with pytest.raises(NotebookError, match="millions of values"):
-        read_cells(code("x", outputs=[nan, bomb]))
-
-
-def test_a_large_file_that_is_no_plain_json_is_refused(read_cells, monkeypatch):
-    monkeypatch.setattr(notebook, "MAX_LOOSE_BYTES", 1 << 20)
-    large = "x" * (1 << 20)
-    assert read_cells(code("x", outputs=[large])) == ["x"]
-    with pytest.raises(NotebookError, match=r"not plain JSON.*Clear all its outputs"):
-        read_cells(code("x", outputs=[large, float("nan")]))
+def shows(*outputs):
+    return code("x", outputs=[*outputs])
 
 
 @pytest.mark.parametrize(
-    ("cap", "cell"), [("MAX_CELLS", {"cell_type": "raw"}), ("MAX_CODE_CELLS", code("x"))]
-)
-def test_a_flood_of_cells_is_refused(read_cells, monkeypatch, cap, cell):
-    monkeypatch.setattr(notebook, cap, 3)
-    read_cells(*[cell] * 3)
-    with pytest.raises(NotebookError, match="more than"):
-        read_cells(*[cell] * 4)
-
-
-def test_a_source_of_escapes_counts_as_what_it_says(read_cells, monkeypatch):
-    """A source may be six times as long in the file; what is longer is refused before it is read."""
-    text = "\u00e9" * 500_000
-    assert read_cells(code(text)) == [text]
-    monkeypatch.setattr(notebook, "MAX_ESCAPED_BYTES", 1_000)
-    with pytest.raises(NotebookError, match="of code in code cell 1"):
-        read_cells(code("x" * 1_001))
-
-
-@pytest.mark.parametrize(
-    ("cap", "cell", "reason"),
+    ("cap", "fits", "refused", "reason"),
     [
-        ("MAX_LINES", {"cell_type": "markdown", "source": ["ab\n"] * 50}, "more than 100 lines"),
-        ("MAX_LINES", code(["ab\n"] * 50), "more than 100 lines"),
-        ("MAX_LOOSE_SOURCE_BYTES", code([[]] * 25), "damaged text"),
-        ("MAX_LOOSE_SOURCE_BYTES", {"cell_type": "raw", "source": [1.5] * 10}, "damaged text"),
+        ("MAX_OBJECTS", [shows(SIGNS)], [shows(*[{}] * 101)], "millions of values"),
+        ("MAX_VALUES", [shows(NAN, SIGNS)], [shows(NAN, [[]] * 101)], "millions of values"),
+        ("MAX_VALUES", [X], [shows(NAN, {str(i): 0 for i in range(101)})], "millions of values"),
+        ("MAX_VALUES", [X], [shows(NAN, [1] * 101)], "millions of values"),
+        ("MAX_LOOSE_BYTES", [shows(LARGE)], [shows(LARGE, NAN)], "not plain JSON.*Clear all its outputs"),
+        ("MAX_CELLS", [RAW] * 3, [RAW] * 4, "more than"),
+        ("MAX_CODE_CELLS", [X] * 3, [X] * 4, "more than"),
+        ("MAX_ESCAPED_BYTES", [X], [code("x" * 1_001)], "of code in code cell 1"),
+        ("MAX_LINES", [markdown(LINES)], [markdown(LINES)] * 3, "more than 100 lines"),
+        ("MAX_LINES", [code(LINES)], [code(LINES)] * 3, "more than 100 lines"),
+        (LOOSE, [code([[]] * 25)], [code([[]] * 25)] * 3, "damaged text"),
+        (LOOSE, [{**RAW, "source": [1.5] * 10}], [{**RAW, "source": [1.5] * 10}] * 3, "damaged text"),
     ],
 )
-def test_values_in_sources_are_counted(read_cells, monkeypatch, cap, cell, reason):
-    """The sources of all cells together hold no millions of small values, in cells of any type."""
-    monkeypatch.setattr(notebook, cap, 100)
-    read_cells(cell)
+def test_what_fills_the_memory_is_refused(read_cells, monkeypatch, *, cap, fits, refused, reason):
+    """Brackets in a text are no values; outputs with NaN are read by Python, which makes objects of them."""
+    monkeypatch.setattr(notebook, cap, CAPS.get(cap, 100))
+    read_cells(*fits)
     with pytest.raises(NotebookError, match=reason):
-        read_cells(*[cell] * 3)
+        read_cells(*refused)
 
 
 def test_what_is_no_code_is_read_up_to_a_cap(read_cells, monkeypatch):
