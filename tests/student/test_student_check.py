@@ -280,7 +280,7 @@ def test_a_timed_cell_keeps_its_line_numbers(tmp_path, warm_runners):
         (
             ["x = 'more than forty characters in a line'"],
             1,
-            "(`x = 'more than forty characters in a li ...`), line 2",
+            "(`x = 'more than forty characters in a lin ...`), line 2",
         ),
         (["# nothing"], 1, "code cell 1, line 2"),
         (["x = `1`"], 1, "code cell 1 (`x = '1'`), line 2"),
