@@ -37,6 +37,8 @@ def test_try_lists_the_cases_and_those_that_an_answer_fails(contracted):
     assert any(line.startswith("scaled    squared fails ") and line.endswith("case 0") for line in lines)
     assert any(line.startswith("0  The result is wrong") for line in lines)
     assert any(line.startswith("scaled    added fails 0 of ") for line in lines)
+    shown = contracted.run("try", "01_tiny", "scaled", "--answer", "squared", "--case", "1").output
+    assert shown.startswith("scaled    case 1: x has one row\n") and "differs" in shown
     unknown = contracted.run("try", "01_tiny", "scaled", "--case", "999").output
     assert "has no case 999: its cases have the numbers 0 to" in unknown
 
