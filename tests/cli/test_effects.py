@@ -34,19 +34,16 @@ def test_an_option_without_effect_is_a_usage_error(command, option, beside):
 
 
 def test_a_short_option_is_the_same_option():
-    """The list knows an option however it is written."""
     ended = run("doctor", "-v", "--mutants")
     assert (ended.exit_code, "--verbose does nothing beside --mutants" in ended.stderr) == (2, True)
 
 
 def test_a_default_is_no_option_that_was_given(tmp_path, monkeypatch):
-    """--scheduler alone is no combination, though --jobs has a default."""
     monkeypatch.chdir(tmp_path)
     ended = CliRunner().invoke(main, ["grade", "class", "--scheduler", "nowhere"])
     assert "does nothing" not in ended.output
 
 
 def test_the_list_names_parameters_that_exist():
-    """An option that is renamed or removed is renamed or removed in the list."""
     for rule in NO_EFFECT:
         assert {*rule.options, rule.beside} <= {*map(written, main.commands[rule.command].params)}

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -34,12 +35,6 @@ from grader.sandbox.zygote import ActiveSandbox, ZygoteGoneError
 
 SETTINGS = {"preload": [], "sandbox": True, "cpu_seconds": 90}
 ANOTHER_GRADER = "from grader.grading import dask_executor\ndask_executor.__version__ = '0.9'\n"
-ANOTHER_TORCH = """
-from grader.grading import dask_executor
-known = dask_executor.environment_fingerprint()
-changed = ["torch 1.0" if entry.startswith("torch ") else entry for entry in known]
-dask_executor.environment_fingerprint = lambda: changed
-"""
 NO_GRADER = "import sys\nsys.modules['grader'] = None\n"
 NO_SANDBOX = """
 from grader.grading import dask_executor
@@ -125,12 +120,10 @@ def crowd(tmp_path):
 
 
 def run(submissions, out, *options):
-    """Grade in this process."""
     return CliRunner().invoke(main, ["grade", str(submissions), "--out", str(out), *options])
 
 
 def results(out):
-    """Every result, without the time when it was written."""
     found = {}
     for path in sorted((out / "submissions").rglob("*.json")):
         found[path.parent.name] = json.loads(path.read_text(encoding="utf-8"))
@@ -139,7 +132,6 @@ def results(out):
 
 
 def observed(executor, source="def first():\n    return 1", **options):
-    """What an executor sees of one cell that defines `first`."""
     asked = ObservationPlan(
         {"first": "def first():\n    ..."}, {"first": (request("first", "student.first()"),)}
     )
@@ -228,7 +220,6 @@ def test_who_found_no_scheduler_is_in_nobodys_way(unused, monkeypatch):
 
 
 def test_a_scheduler_without_workers_is_not_waited_for(unused, monkeypatch):
-    """Some seconds, then the sentence that says how to start a worker."""
     monkeypatch.setattr(dask_executor, "_WORKERS_SECONDS", 0.2)
     sentence = r"no Dask worker is connected to .*dask worker tcp://"
     with time_limit(30), pytest.raises(GraderError, match=sentence) as error:
@@ -236,54 +227,35 @@ def test_a_scheduler_without_workers_is_not_waited_for(unused, monkeypatch):
     assert error.value.exit_status == 2
 
 
-@pytest.mark.parametrize(
-    ("preload", "difference"),
-    [
-        pytest.param(
-            ANOTHER_GRADER,
-            "grader is 1.0.0 on this machine, but 0.9 on {}: install the same",
-            id="another grader",
-        ),
-        pytest.param(
-            ANOTHER_TORCH,
-            "torch is .* on tcp://.*, but .* on tcp://.*: install the same",
-            id="another torch",
-            marks=pytest.mark.long,
-        ),
-    ],
-)
-def test_a_worker_unlike_the_others_is_refused(dask, preload, difference):
-    """It is named, with the difference, before anything is observed."""
-    odd = dask.worker("odd", preload=preload)
+@contextmanager
+def odd_worker(cluster, preload):
+    """A Dask worker that is unlike the others, and gone after the block."""
+    worker = cluster.worker("odd", preload=preload)
     try:
-        with (
-            pytest.raises(GraderError, match=difference.format(odd.address)),
-            DaskExecutor(dask.address, SETTINGS),
-        ):
-            pass
+        yield worker
     finally:
-        dask.stop(odd)
+        cluster.stop(worker)
+
+
+def test_a_worker_unlike_the_others_is_refused(dask):
+    with odd_worker(dask, ANOTHER_GRADER) as odd:
+        said = f"grader is 1.0.0 on this machine, but 0.9 on {odd.address}: install the same"
+        with pytest.raises(GraderError, match=said), DaskExecutor(dask.address, SETTINGS):
+            pass
 
 
 def test_a_worker_without_grader_is_refused(unused):
-    """It is named; what it cannot import is said."""
-    bare = unused.worker("bare", preload=NO_GRADER)
-    sentence = f"the Dask worker {bare.address} has no grader, or another one than 1.0.0"
-    try:
-        with pytest.raises(GraderError, match=sentence), DaskExecutor(unused.address, SETTINGS):
+    with odd_worker(unused, NO_GRADER) as odd:
+        said = f"the Dask worker {odd.address} has no grader, or another one than 1.0.0"
+        with pytest.raises(GraderError, match=said), DaskExecutor(unused.address, SETTINGS):
             pass
-    finally:
-        unused.stop(bare)
 
 
 def test_a_worker_without_a_sandbox_gets_no_notebook(dask, submissions, course, tmp_path):
-    """Exit status 3, the worker's name, no result."""
-    odd = dask.worker("unprotected", preload=NO_SANDBOX)
-    try:
+    with odd_worker(dask, NO_SANDBOX) as odd:
         ended = run(submissions, tmp_path / "out", "--scheduler", dask.address)
-    finally:
-        dask.stop(odd)
-    assert (ended.exit_code, f"on the Dask worker {odd.address}, students' code" in ended.stderr) == (3, True)
+    assert ended.exit_code == 3
+    assert f"on the Dask worker {odd.address}, students' code" in ended.stderr
     assert not (tmp_path / "out" / "submissions").exists()
 
 
@@ -326,7 +298,6 @@ def test_who_stops_leaves_no_work_behind(dask, course, crowd, tmp_path, number):
 
 @pytest.mark.long
 def test_a_run_without_workers_comes_to_an_end(tmp_path, monkeypatch):
-    """The last worker has gone: after a while the run says so, and how to start one."""
     monkeypatch.setattr(dask_executor, "_HOPE_SECONDS", 1.0)
     monkeypatch.setattr(dask_executor, "_LOOK_SECONDS", 0.2)
     with DaskCluster(tmp_path) as lonely, time_limit(60):
@@ -384,20 +355,21 @@ def test_a_zygote_without_work_ends(plugins):
     assert (plugin.name == plugins(cpu_seconds=1).name, plugin.name == other.name) == (True, False)
     living = []
 
-    def work(zygote):
-        with plugin._borrowed() as same, other._borrowed() as another:
-            assert (zygote is same, zygote is another) == (True, False)
+    def note_the_living():
         for thread in threading.enumerate():
             if isinstance(thread, threading.Timer):
                 thread.join()
         living.append(FakeZygote.living)
+
+    def work(zygote):
+        with plugin._borrowed() as same, other._borrowed() as another:
+            assert (zygote is same, zygote is another) == (True, False)
+        note_the_living()
         return {}
 
     plugin.answer(work)
-    for thread in threading.enumerate():
-        if isinstance(thread, threading.Timer):
-            thread.join()
-    assert [*living, FakeZygote.living] == [1, 0]
+    note_the_living()
+    assert living == [1, 0]
 
 
 def test_a_zygote_that_broke_is_replaced(plugins):
@@ -438,9 +410,7 @@ def test_evidence_of_another_machine_is_looked_at(monkeypatch):
     evidence = Evidence(names={"f": "answered"})
     assert received(evidence.to_json(), monkeypatch) == evidence
     refused = received(evidence.to_json().replace("answered", "excellent"), monkeypatch)
-    assert refused == Evidence(
-        fault="the process of your notebook sent something that is not an answer, so it was not used"
-    )
+    assert "sent something that is not an answer, so it was not used" in refused.fault
     with pytest.raises(BrokenRunError, match="sent no evidence"):
         received(None, monkeypatch)
 

@@ -11,7 +11,6 @@ STARTER = 'def double(x):\n    """Twice x."""\n    return x'
 
 
 def hand_in(klass, student, cells, **metadata):
-    """A notebook of code cells; a cell of another type is given with its type."""
     path = klass.hand_in(student, [cell if isinstance(cell, str) else cell[1] for cell in cells])
     document = json.loads(path.read_text(encoding="utf-8"))
     for cell, given in zip(document["cells"], cells, strict=True):
@@ -20,7 +19,6 @@ def hand_in(klass, student, cells, **metadata):
 
 
 def pages(klass, student):
-    """The feedback of a student, and the report of the class."""
     page = (klass.out / "feedback" / student / "01_tiny.html").read_text(encoding="utf-8")
     return page, (klass.out / "report.html").read_text(encoding="utf-8")
 
@@ -32,30 +30,20 @@ BELOW = "in code cell 2, below `%%timeit`, whose code defines no names in the no
 COPY = "but only the notebook itself is graded: copy the code of that file into it."
 
 
+IN_MARKDOWN = f"double is defined in a Markdown cell (below code cell 1), {NOT_RUN}"
+IN_RAW = f"{UNCHANGED} It is also defined in a raw cell (below code cell 2), {NOT_RUN}"
+RENAMED = f"{NOTHING}, but code cell 2 defines Doubles: if that is your answer, rename it."
+IN_A_FILE = f"{NOTHING}. Code cell 2 runs `%run helper.ipynb`, {COPY}"
+
+
 @pytest.mark.parametrize(
     ("cells", "status", "message"),
     [
-        (
-            [TORCH, ("markdown", DOUBLE), LEAF],
-            "missing",
-            f"double is defined in a Markdown cell (below code cell 1), {NOT_RUN}",
-        ),
-        (
-            [TORCH, STARTER, ("raw", DOUBLE), LEAF],
-            "untouched",
-            f"{UNCHANGED} It is also defined in a raw cell (below code cell 2), {NOT_RUN}",
-        ),
+        ([TORCH, ("markdown", DOUBLE), LEAF], "missing", IN_MARKDOWN),
+        ([TORCH, STARTER, ("raw", DOUBLE), LEAF], "untouched", IN_RAW),
         ([TORCH, f"%%timeit\n{DOUBLE}", LEAF], "missing", f"double is defined {BELOW}"),
-        (
-            [TORCH, DOUBLE.replace("double", "Doubles"), LEAF],
-            "missing",
-            f"{NOTHING}, but code cell 2 defines Doubles: if that is your answer, rename it.",
-        ),
-        (
-            [TORCH, "%run helper.ipynb", LEAF],
-            "missing",
-            f"{NOTHING}. Code cell 2 runs `%run helper.ipynb`, {COPY}",
-        ),
+        ([TORCH, DOUBLE.replace("double", "Doubles"), LEAF], "missing", RENAMED),
+        ([TORCH, "%run helper.ipynb", LEAF], "missing", IN_A_FILE),
     ],
 )
 def test_an_answer_that_does_not_count_is_found(klass, cells, status, message):
@@ -82,7 +70,6 @@ def test_the_error_of_the_cell_with_the_answer_is_the_reason(klass):
 
 
 def test_what_is_found_nowhere_is_said_to_be_missing(klass):
-    """Without any trace of an answer the message is as general as before."""
     klass.grade(ada=[TORCH, LEAF])
     question = klass.result("ada")["questions"][0]
     expected = "No cell of this notebook defines double, or its cell stopped with an error first."
@@ -104,7 +91,6 @@ def test_starter_code_below_an_answer_counts_and_is_named(klass):
 
 
 def test_starter_code_below_an_answer_in_the_same_cell(klass):
-    """The cell is named once."""
     klass.grade(ada=[TORCH, f"{DOUBLE}\n{STARTER}", LEAF])
     assert klass.result("ada")["questions"][0]["elsewhere"] == (
         "double is defined more than once in code cell 2, and the last definition, which counts, is the"
@@ -131,7 +117,6 @@ STUB = "def f():\n    ..."
     ],
 )
 def test_the_answer_above_starter_code(zygote, cells, above):
-    """It is the last definition of the name above the starter code that is not the starter code."""
     seen = look(zygote, cells, f="1")
     assert (seen.status, seen.evidence.answer_above) == ({"f": "untouched"}, {"f": above})
 
@@ -161,7 +146,6 @@ def test_a_variable_with_the_name_of_the_function(klass):
     ],
 )
 def test_what_is_not_callable(zygote, cell, kind):
-    """Functions, classes, and objects with a `__call__` can be answers; no code of the notebook runs."""
     seen = look(zygote, [F, cell], f="1")
     assert seen.evidence.not_callable == ({"f": kind} if kind else {})
     assert seen.status["f"] == ("missing" if kind or "del" in cell else "answered")

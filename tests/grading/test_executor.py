@@ -20,7 +20,6 @@ def test_surroundings_are_what_evidence_depends_on():
 
 
 def test_a_new_package_is_noticed(tmp_path, monkeypatch):
-    """Whatever is installed where Python looks for it, and nothing that only lies there."""
     before = environment_fingerprint()
     (tmp_path / "torch_geometric-2.7.0.dist-info").mkdir()
     (tmp_path / "notes-1.txt").touch()

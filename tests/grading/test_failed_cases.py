@@ -24,14 +24,12 @@ PICKY = [
 
 @pytest.fixture
 def contracted(klass: TinyClass):
-    """The tiny class, whose first question has a second contract."""
     path = klass.course / "tests" / "hidden" / "test_01_tiny.py"
     path.write_text(path.read_text(encoding="utf-8") + CONTRACT, encoding="utf-8")
     return klass
 
 
 def test_try_lists_the_cases_and_those_that_an_answer_fails(contracted):
-    """Each case stands there with its number and words; of an answer the failed ones with what is found."""
     out = contracted.run("try", "01_tiny", "scaled", "--answer", "squared", "--answer", "added").output
     lines = [line.strip() for line in out.splitlines()]
     assert "0  typical" in lines
@@ -39,21 +37,13 @@ def test_try_lists_the_cases_and_those_that_an_answer_fails(contracted):
     assert any(line.startswith("scaled    squared fails ") and line.endswith("case 0") for line in lines)
     assert any(line.startswith("0  The result is wrong") for line in lines)
     assert any(line.startswith("scaled    added fails 0 of ") for line in lines)
-
-
-def test_try_shows_one_case(contracted):
-    """The facts of a case stand side by side; a number that there is not is refused."""
-    out = contracted.run("try", "01_tiny", "scaled", "--answer", "squared", "--case", "1").output
-    assert out.startswith("scaled    case 1: x has one row\n")
-    assert "differs" in out
-    assert (
-        "has no case 999: its cases have the numbers 0 to"
-        in contracted.run("try", "01_tiny", "scaled", "--case", "999").output
-    )
+    shown = contracted.run("try", "01_tiny", "scaled", "--answer", "squared", "--case", "1").output
+    assert shown.startswith("scaled    case 1: x has one row\n") and "differs" in shown
+    unknown = contracted.run("try", "01_tiny", "scaled", "--case", "999").output
+    assert "has no case 999: its cases have the numbers 0 to" in unknown
 
 
 def test_explain_shows_the_failed_case_with_the_fewest_variations(contracted):
-    """Its name, what is found there, and both sides of its observation."""
     contracted.hand_in("ben", PICKY)
     contracted.grade()
     stored = " ".join(contracted.explain("ben", "01_tiny", "q1", "--all").output.split())
@@ -68,7 +58,6 @@ def test_explain_shows_the_failed_case_with_the_fewest_variations(contracted):
     ],
 )
 def test_a_factor_that_differs_between_inputs_is_said_to(contracted, factor, said):
-    """A message names one factor for all inputs only if it is the same in all failed cases."""
     contracted.hand_in("ben", [RIGHT[0], f"def double(x):\n    return {factor} * x", RIGHT[2]])
     contracted.grade()
     messages = {check["id"]: check["message"] for check in contracted.result("ben")["questions"][0]["checks"]}

@@ -13,7 +13,6 @@ from grader.sandbox.zygote import Zygote
 
 
 def kinds_in(*sources):
-    """The kind and the cell of each trace in these cells."""
     cells = [Cell(number, source) for number, source in enumerate(sources, start=1)]
     return [(flag.what, flag.cell) for flag in traces_in(cells)]
 
@@ -32,22 +31,14 @@ NAMED = {
     "getattr(os, 'write')(11, b'')": "raw descriptors",
     "os._exit(0)": "leaving the process",
     "from grader.runtime import toolbox": "the grader itself",
-    "import grader.sandbox.worker.service": "the grader itself",
     "get_ipython()._notebook": "the grader itself",
     "sys.modules['torch']": "imports at run time",
     "from sys import modules as m": "imports at run time",
     "__import__('os')": "imports at run time",
     "vars(builtins)": "builtins",
-    "import builtins as b\nb.__dict__": "builtins",
-    "from importlib import import_module as load\nload(name)": "imports at run time",
-    "import_module(name)": "imports at run time",
-    "importlib.import_module('01_leaves')": "imports at run time",
     "timeit.timeit('y = 1; f.__globals__')": "frames",
-    "get_ipython().run_cell_magic('time', '', 'x = 1\\nimport ctypes')": "ctypes",
     "get_ipython().run_cell_magic('time', '', '%time import ctypes\\nx = 1')": "ctypes",
     "f(g(['a b', {1: 'x = os.write(11, b)'}]))": "raw descriptors",
-    "'The loss is {0.__globals__} now'.format(f)": "frames",
-    "f'the loss {x} of  f.__globals__'": "frames",
     "exec('exec(\\'exec(\"y = 1; f.__globals__\")\\')')": "frames",
     "def f(x: 'List [ g.__globals__ ]') -> 'a b': pass": "frames",
     "code = 'y = 1; f.__globals__'": "frames",
@@ -56,7 +47,6 @@ NAMED = {
     "%%script thing\nthe body, f.__globals__": "frames",
     "y = '''\n%time'''\nos.write(11, b'')": "raw descriptors",
     "getattr(x, '_' + name)": "names put together",
-    "getattr(x, f'wr{end}')": "names put together",
     "getattr(x, '%s__' % name)": "names put together",
     "torch._C._autograd._unsafe_set_version_counter": "version counter",
     "class M(TorchFunctionMode): pass": "modes of torch",
@@ -64,16 +54,11 @@ NAMED = {
     "torch.library.Library('aten', 'IMPL')": "kernels of torch",
     "torch.Tensor.backward = f": "patched",
     "del torch.Tensor.backward": "patched",
-    "setattr(torch, 'equal', f)": "patched",
     "for name in names: setattr(torch, name, f)": "patched",
-    "import torch as t\nt.Tensor.backward = f": "patched",
-    "from torch import nn as layers\nlayers.Linear.reset = f": "patched",
-    "A = torch.autograd\nA.grad = f": "patched",
     "T = torch\nA, b = T.autograd, 1\nsetattr(A, 'grad', f)": "patched",
     "import torch as t\n(A := t.autograd).grad\nA.grad = f": "patched",
     "warnings.catch_warnings = Quiet": "patched",
     "vars(torch.autograd)['grad'] = f": "patched",
-    "import torch.nn as layers\nlayers.modules.module.__dict__['hooks'] = f": "patched",
     "vars(torch).update(sum=f)": "patched",
     "ModuleType.__setattr__(torch.autograd, 'grad', f)": "patched",
     "torch.autograd.__setattr__('grad', f)": "patched",
@@ -86,7 +71,6 @@ NAMED = {
     "kind.__mro__[1]": "past the instance",
     "torch" + ".functional.torch" * 60 + ".Tensor.backward = f": "patched",
     "import threading": "threads",
-    "from _thread import start_new_thread": "threads",
     "import signal": "signals",
     "from weakref import finalize\nfinalize(x, print)": "acting later",
     "class Later:\n    def __del__(self): pass": "acting later",
@@ -95,30 +79,22 @@ NAMED = {
     "from numpy.lib.stride_tricks import as_strided": "raw memory",
     "getattr(sys, ''.join(['ver', 'sion']))": "names put together",
     "attrgetter('__co' + 'de__')": "names put together",
-    "%matplotlib inline\nimport os as o\no.write(11, b'')": "raw descriptors",
     "  import os as o\n  o.write(11, b'')": "raw descriptors",
     "this cell does not parse, os.write(11, b'')": "raw descriptors",
 }
 ORDINARY = [
-    "w.grad = None",
-    "self.running = new.detach()",
-    "loss = F.mse_loss(model(x), y)",
     "self.__dict__['x'] = 1",
     "nn.Module.__setattr__(self, 'x', 1)",
     "vars(arguments).update(x=1)",
     "if 'sum' in vars(torch): pass",
-    "if torch.is_grad_enabled() == True: pass",
     "def eval(self): return self.train(False)",
-    "gc.detach()",
     "import gc\ngc.collect()",
     "x: torch.Tensor = None",
     "def f(x:torch.Tensor = None, *, y: np.ndarray = zeros): pass",
     "IN_COLAB = 'google.colab' in sys.modules",
-    "'google.colab' not in sys.modules.keys()",
     "__import__('IPython').display.clear_output()",
     "from importlib import import_module\nimport_module('matplotlib.pyplot')",
     "import builtins\nbuiltins.print('x was shadowed', builtins.sum)",
-    "from builtins import print",
     "getattr(torch, f'float{bits}')",
     "getattr(nn.init, 'xavier_%s_' % kind)(w)",
     "torch._dynamo.config.suppress_errors = True",
@@ -127,80 +103,63 @@ ORDINARY = [
     "from numpy.lib.stride_tricks import sliding_window_view",
     "%matplotlib inline\n!pip install torch",
     "%%time\nloss.backward()",
-    "%%capture output\nloss.backward()",
-    "def f(x):\n    '''Return f.__globals__ of it.'''",
     "print('Do not use __globals__ here.', 'or threading'); raise ValueError('no such os')",
-    "from os import path",
     "eval(model, loader)",
-    "import importlib\nimportlib.reload(module)",
     "except ValueError as e: print(e.__traceback__)",
     "from concurrent.futures import ThreadPoolExecutor",
-    "for worker in workers: worker.start()",
     "with open('notes.txt') as file: file.write(os.name == 'posix')",
     "torch.backends.cudnn.deterministic = True",
-    "import torch.backends.cudnn as cudnn\ncudnn.benchmark = True",
     "print(self.__class__.__name__, type(x).__name__)",
-    "if a.__class__ == b.__class__: pass",
     "pattern = re.compile('x'); fast = torch.compile(model)",
     "return type(state)(repackage(part) for part in state)",
-    "super().forward(x)",
     "the signal = 'the gradient is a signal.'",
-    "import math, random, warnings, weakref, asyncio, atexit",
-    "warnings.warn('x', stacklevel=2)",
     "seen = weakref.WeakKeyDictionary()",
     "loss.grad_fn.next_functions[0][0].register_hook(print)",
-    "# os._exit(0) would end it, says a comment",
-    "print('what does sys._getframe do, or __globals__?')",
     "w = torch.ones(3)\nw.grad = None\ntorch.ones(3).grad = None",
-    "import os as o\no.path.join(a, b)",
 ]
+
+
+def test_every_kind_of_trace_is_tried():
+    assert set(NAMED.values()) == {what for what, kind in flags._KINDS.items() if kind.names}
 
 
 @pytest.mark.parametrize(("source", "what"), NAMED.items())
 def test_a_trace_is_flagged_with_its_cell(source, what):
-    """A human is told what, and in which cell."""
     assert kinds_in("x = 1", source) == [(what, 2)]
 
 
 def test_an_alias_of_one_cell_is_known_in_the_others():
-    """A module can be imported in one cell, under another name, and used in the next."""
     found = kinds_in("import os as o", "o.write(11, b'')", "file.write(text)")
     assert found == [("raw descriptors", 2)]
 
 
 @pytest.mark.parametrize("source", ORDINARY)
 def test_ordinary_code_is_not_flagged(source):
-    """What every notebook does is no flag."""
     assert traces_in([Cell(1, source)]) == ()
 
 
 def test_what_the_worker_saw_replaced_is_flagged():
-    """A patch that no pattern found is flagged all the same, and a forged list of them stays short."""
     assert [flag.what for flag in flags_of([], [], ["torch.equal"])] == ["torch.equal was replaced"]
     assert len(flags_of([], [], ["x" * 500] * 1000)) == 5
 
 
 def test_a_flag_says_what_was_found_and_why_it_matters():
-    """An instructor reads the name that was found, and which innocent code has it, too."""
     (flag,) = traces_in([Cell(1, "import threading")])
     assert flag.why.startswith("Found `import threading`.")
     assert "timer" in flag.why
 
 
 def test_a_notice_of_the_worker_adds_no_second_flag():
-    """What the text shows and the worker notices in the same cell is one flag, which names what was found."""
     found = traces_in([Cell(1, "import ctypes")])
     assert flags_of(found, [("ctypes", 1), ("frames", 2)]) == [*found, *flags_of([], [("frames", 2)])]
 
 
 def test_each_word_for_a_trace_has_a_reason():
-    """Also the kinds that only a worker notices are explained."""
     assert flags._KINDS.keys() >= TRACES
     assert all(flag.why for flag in flags_of([], [(what, 1) for what in TRACES], ["torch.equal"]))
 
 
 def test_a_flood_of_traces_hides_none_and_fills_no_memory():
-    """Of thousands of cells with one trace some are named, and another trace after them is too."""
     cells = [Cell(number, "import gc; gc.callbacks") for number in range(1, 5_000)]
     flags = flags_of(traces_in([*cells, Cell(5_000, "import ctypes")]))
     assert len(flags) < 50
@@ -212,13 +171,11 @@ TOO_LONG = flags.TOO_LONG
 
 @pytest.mark.parametrize("padding", ["#", "x = 1\n", "\ufdfa", "(", "'"])
 def test_a_cell_too_long_to_parse_is_flagged_and_its_words_are_searched(padding):
-    """Padding hides no name: beyond the cap of a cell its text is searched, and its length is a flag."""
     cell = padding * flags.MAX_PARSED_CELL + "\nos.write(11, b'')"
     assert kinds_in("x = 1", cell, "import ctypes") == [("raw descriptors", 2), (TOO_LONG, 2), ("ctypes", 3)]
 
 
 def test_cells_beyond_what_is_parsed_of_a_notebook_are_flagged():
-    """A notebook cannot spend the grader's time by many cells; those beyond the cap are searched as text."""
     filler = "x = 1\n" * (flags.MAX_PARSED_CELL // 6)
     fitting = flags.MAX_PARSED // len(filler)
     found = kinds_in(*[filler] * fitting, filler + "os.write(11, b'')")
@@ -226,26 +183,19 @@ def test_cells_beyond_what_is_parsed_of_a_notebook_are_flagged():
 
 
 def test_text_beyond_what_is_searched_of_a_notebook_is_not_read_but_flagged():
-    """Of a mebibyte each word is searched; what follows costs nothing, and has a flag that says so."""
     filler = " ".join(["word"] * (flags.MAX_SEARCHED // 5))
-    cells = [
-        filler,
-        "x" * flags.MAX_PARSED_CELL + " os.write",
-        *["y" * flags.MAX_PARSED_CELL + " gc.garbage"] * 99,
-    ]
-    found = kinds_in(*cells)
+    long = "x" * flags.MAX_PARSED_CELL
+    found = kinds_in(filler, f"{long} os.write", *[f"{long} gc.garbage"] * 99)
     assert {what for what, _ in found} == {TOO_LONG}
     assert len(found) == 20
 
 
 def test_however_many_modules_a_name_stands_for_each_is_known():
-    """A flood of imports under the same name hides none of them."""
     flood = "".join(f"import m{number} as o\n" for number in range(1_000))
     assert kinds_in(flood + "import os as o", "o.write(11, b'')") == [("raw descriptors", 2)]
 
 
 def test_a_library_that_runs_texts_inside_texts_is_followed_to_their_end():
-    """However deep a text is nested, its names are found, and the cost does not multiply."""
     text = "x = 1; f.__globals__"
     for _ in range(9):
         text = f"exec({text!r}); y = 2"
@@ -264,6 +214,7 @@ def test_a_library_that_runs_texts_inside_texts_is_followed_to_their_end():
         ("frames", "import traceback as t; list(getattr(t, 'kcats_klaw'[::-1])(None))"),
         ("frames", "import torch._jit_internal as t; t.createResolutionCallbackFromFrame(0)"),
         ("frames", "import bdb; bdb.Bdb().set_trace()"),
+        ("frames", "try: 1 / 0\n    except Exception as e: getattr(e.__traceback__, 'emarf_bt'[::-1])"),
         ("settrace", "getattr(sys, 'set' + 'trace')(None)"),
         ("settrace", "getattr(sys, 'eliforptes'[::-1])(None)"),
         ("settrace", "import profile; profile.Profile().runcall(len, '')"),
@@ -280,21 +231,12 @@ def test_a_library_that_runs_texts_inside_texts_is_followed_to_their_end():
     ],
 )
 def test_what_the_text_hides_is_noticed(zygote, what, code):
-    """However it is spelt, and whether a cell or a function does it, a human is told where to look."""
-    ordinary = (
-        "import sys, inspect, collections\nP = collections.namedtuple('P', 'x')\ninspect.signature(print)"
-    )
-    for text in (f"def leaf():\n    {code}\n    return 1", f"def leaf():\n    return 1\n{code}"):
+    ordinary = "import sys, inspect, collections\nP = collections.namedtuple('P', 'x')"
+    below = code.replace("\n    ", "\n")
+    for text in (f"def leaf():\n    {code}\n    return 1", f"def leaf():\n    return 1\n{below}"):
         seen = look(zygote, [ordinary, text], leaf="student.leaf()")
         assert (what, 2) in seen.evidence.traces
         assert {cell for _, cell in seen.evidence.traces} == {2}
-
-
-def test_a_frame_that_no_text_names_is_noticed(zygote):
-    """Python tells of the attribute itself."""
-    cell = "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    getattr(e.__traceback__, 'emarf_bt'[::-1])"
-    seen = look(zygote, [cell, "def leaf():\n    return 1"], leaf="student.leaf()")
-    assert ("frames", 1) in seen.evidence.traces
 
 
 def test_a_text_that_a_magic_runs_but_no_cell_has_is_noticed(zygote):
@@ -363,7 +305,6 @@ plt.show()
 
 
 def test_honest_code_of_the_same_libraries_is_not_noticed(zygote):
-    """What prints an error, draws, or looks at a signature is no trace of anything."""
     limits = TimeLimits(cell=30, question=2, notebook=200)  # pandas and matplotlib are read from the disk
     cells = HONEST.split("# %%")
     seen = look(zygote, [*cells, "def leaf():\n    return 1"], limits=limits, leaf="student.leaf()")
@@ -389,24 +330,19 @@ def test_what_stands_in_the_pipe_of_notices_but_is_none_is_a_trace(zygote, lines
     "code", ["os.closerange(3, 64)", "fcntl.fcntl(12, fcntl.F_SETFD, 0)", "os.close(12)", "os.dup2(1, 12)"]
 )
 def test_the_pipe_of_notices_cannot_be_closed_or_moved(zygote, code):
-    """What happens later is noticed as if nothing had been tried."""
-    cell = (
-        "import contextlib, fcntl, os, sys\nwith contextlib.suppress(OSError):\n    " + code + "\n"
-        "def leaf():\n    getattr(sys, 'emarfteg_'[::-1])()\n    return 1"
-    )
+    leaf = "def leaf():\n    getattr(sys, 'emarfteg_'[::-1])()\n    return 1"
+    cell = f"import contextlib, fcntl, os, sys\nwith contextlib.suppress(OSError):\n    {code}\n{leaf}"
     seen = look(zygote, cell, leaf="student.leaf()")
     assert (seen["leaf"], seen.evidence.traces) == (1, [("frames", 1)])
 
 
 def test_without_a_sandbox_a_closed_pipe_of_notices_is_a_trace():
-    """Nothing keeps code from closing it there, so that it is closed is what is told."""
     cell = "import os\nos.close(12)\ndef leaf():\n    return 1"
     with Zygote(sandbox=False) as unprotected:
         assert look(unprotected, cell, leaf="student.leaf()").evidence.traces == [("raw descriptors", None)]
 
 
 def test_a_flood_of_one_notice_leaves_room_for_others(zygote):
-    """Code can pretend to be of any cell; of each kind of trace twenty are told."""
     cell = (
         "import sys\nfor number in range(500):\n    compile('1', f'<cell {number}>', 'eval')\n"
         "    eval(compile('1', f'<cell {number}>', 'eval'))\n"
@@ -418,13 +354,7 @@ def test_a_flood_of_one_notice_leaves_room_for_others(zygote):
     assert len(traces) < 30
 
 
-def test_every_kind_of_trace_is_tried():
-    """No kind that is searched for is without a cell that earns it."""
-    assert set(NAMED.values()) == {what for what, kind in flags._KINDS.items() if kind.names}
-
-
 def test_a_flood_of_one_kind_leaves_the_other_kinds():
-    """Of what several workers noticed a bounded number of each kind is kept, and no kind is crowded out."""
     flood = [("builtins", cell) for cell in range(1, 500)]
     kept = united(flood, [("threads", 7)])
     assert ("threads", 7) in kept

@@ -59,26 +59,20 @@ TENSOR = {
     "shape": [1],
     "value": in_base64([2.0]),
     "is_leaf": True,
-    "requires_grad": False,
-    "grad_fn": None,
-    "retains_grad": False,
-    "version": 0,
-    "identity": 0,
-    "storage": 0,
-    "grad": None,
+    **dict.fromkeys(("requires_grad", "retains_grad"), False),
+    **dict.fromkeys(("grad_fn", "grad"), None),
+    **dict.fromkeys(("version", "identity", "storage"), 0),
 }
 ERROR = {"types": ["RuntimeError", "Exception"], "text": "backward a second time", "where": ""}
 LOSSES = ["list", [["float", 3.0], ["float", 1.0]]]
 
 
 def observed(value, **said):
-    """A worker's answer about a contract of one case, in which the function returned this value."""
     record = ["list", [["dict", [["result", list(value)]]]]]
     return answer(returned={"value": record, "tensors": [TENSOR]}, **said)
 
 
 def saw(trained, plain=("int", 1)):
-    """Evidence of what the function returned in both contracts."""
     answers = {"trained": observed(trained), "plain": observed(plain)}
     return Evidence(names={"train": "answered"}, answers=answers)
 
@@ -91,12 +85,22 @@ RIGHT = saw(returned())
 
 
 @pytest.fixture
-def rubric(tmp_path, monkeypatch):
+def read(tmp_path, monkeypatch):
+    """Read checks from a file; were its name test_..., pytest around us would rewrite their asserts."""
     monkeypatch.setattr(sys, "path", [*sys.path])
-    path = tmp_path / "hidden_01_judged.py"  # were it test_..., pytest around us would rewrite its asserts
-    path.write_text(CHECKS)
-    yield read_rubric(path, (Question("q1", "Train", "train", "def train():\n    pass", "", None),))
+    path = tmp_path / "hidden_01_judged.py"
+
+    def read(text):
+        path.write_text(text)
+        return read_rubric(path, (Question("q1", "Train", "train", "def train():\n    pass", "", None),))
+
+    yield read
     del sys.modules["hidden_01_judged"]
+
+
+@pytest.fixture
+def rubric(read):
+    return read(CHECKS)
 
 
 HINTS = '''\
@@ -129,18 +133,15 @@ def test_it(trained):
 
 
 def judge_all(rubric, submissions):
-    """The verdicts on each submission, by name."""
     return {name: judge(rubric, evidence, RIGHT) for name, evidence in submissions.items()}
 
 
 def with_tensor(tensor):
-    """The answer about a contract whose function returned a dict with this tensor."""
     record = ["list", [["dict", [["result", returned()]]]]]
     return answer(returned={"value": record, "tensors": [tensor]})
 
 
 def with_error(error, **said):
-    """The answer about a contract whose function raised this error."""
     record = ["list", [["dict", [["raised", ["raised", error]]]]]]
     return answer(returned={"value": record, "tensors": []}, **said)
 
@@ -148,13 +149,9 @@ def with_error(error, **said):
 LARGE = [["list", [["float", 11.0], ["float", 1.0]]], ["list", [["float", 1.0], ["float", 11.0]]]]
 
 
-@pytest.fixture(params=[HINTS])
-def hinted(tmp_path, monkeypatch, request):
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    path = tmp_path / "hidden_02_judged.py"
-    path.write_text(request.param)
-    yield read_rubric(path, (Question("q1", "Train", "train", "def train():\n    pass", "", None),))
-    del sys.modules["hidden_02_judged"]
+@pytest.fixture
+def hinted(read):
+    return read(HINTS)
 
 
 def told_of(verdict):
@@ -162,48 +159,42 @@ def told_of(verdict):
     return verdict.message, verdict.finding.hint
 
 
-def test_a_hint_belongs_to_a_failure(hinted):
+OTHER = {**TENSOR, "value": in_base64([2.5])}
+IN_A_CELL = {**ERROR, "where": "cell 2, line 3"}
+FIRST = "What is the loss?"
+
+
+@pytest.mark.parametrize(
+    ("evidence", "message", "hint"),
+    [
+        (Evidence(answers={"trained": with_tensor(OTHER)}), "The weight is wrong.", FIRST),
+        (saw(returned(losses=LARGE[0])), "The loss is large.", FIRST),
+        (saw(returned(losses=LARGE[1])), "The second is large.", "What is the second?"),
+        (saw(returned(weight=["none"])), "The weight is wrong (it is None, not ", FIRST),
+        (
+            Evidence(answers={"trained": answer(raised=IN_A_CELL)}),
+            "stopped in code cell 2, line 3, with",
+            None,
+        ),
+        (Evidence(answers={"trained": with_error(ERROR)}), "stopped with RuntimeError: backward a", None),
+        (saw(["int", 1]), "There is no entry 'losses' in what train returned: it is an int.", None),
+    ],
+)
+def test_a_hint_belongs_to_a_failure(hinted, evidence, message, hint):
     """The docstring's is for wrong facts; another failure has its own or none, an error and a form none."""
-    other = {**TENSOR, "value": in_base64([2.5])}
-    wrong = Evidence(answers={"trained": with_tensor(other)})
-    found = judge_all(
-        hinted,
-        {
-            "last": wrong,
-            "helper": saw(returned(losses=LARGE[0])),
-            "own": saw(returned(losses=LARGE[1])),
-            "stopped": Evidence(answers={"trained": answer(raised=ERROR)}),
-            "raised": Evidence(answers={"trained": with_error(ERROR)}),
-            "form": saw(["int", 1]),
-            "part": saw(returned(weight=["none"])),
-        },
-    )
-    told = {name: told_of(verdicts["test_it"]) for name, verdicts in found.items()}
-    assert told["last"] == ("The weight is wrong.", "What is the loss?")
-    assert told["helper"] == ("The loss is large.", "What is the loss?")
-    assert told["own"] == ("The second is large.", "What is the second?")
-    assert [told[name][1] for name in ("stopped", "raised")] == [None, None]
-    assert told["form"][0] == "There is no entry 'losses' in what train returned: it is an int."
-    assert told["part"][0].startswith("The weight is wrong (it is None, not ")
-    assert told["part"][1] == "What is the loss?"
+    told, its_hint = told_of(judge(hinted, evidence, RIGHT)["test_it"])
+    assert message in told
+    assert its_hint == hint
 
 
 def test_the_same_mistake_has_the_same_group(hinted):
-    """Other numbers make no other mistake; another statement of the check, or another kind, does."""
     losses = [["list", [["float", large], ["float", 1.0]]] for large in (11.0, 12.0)]
-    found = judge_all(
-        hinted,
-        {
-            "ada": saw(returned(losses=losses[0])),
-            "ben": saw(returned(losses=losses[1])),
-            "chen": saw(returned(losses=LARGE[1])),
-            "dara": saw(returned(weight=["none"])),
-            "emil": Evidence(answers={"trained": with_tensor({**TENSOR, "shape": [1, 1]})}),
-        },
-    )
-    groups = {name: verdicts["test_it"].finding.group for name, verdicts in found.items()}
-    assert groups["ada"] == groups["ben"]
-    assert len({*groups.values()}) == 4
+    same = [saw(returned(losses=each)) for each in losses]
+    shape = Evidence(answers={"trained": with_tensor({**TENSOR, "shape": [1, 1]})})
+    others = [saw(returned(losses=LARGE[1])), saw(returned(weight=["none"])), shape]
+    groups = [judge(hinted, each, RIGHT)["test_it"].finding.group for each in (*same, *others)]
+    assert groups[0] == groups[1]
+    assert len({*groups}) == 4
 
 
 @pytest.mark.parametrize(
@@ -218,25 +209,21 @@ def test_the_same_mistake_has_the_same_group(hinted):
     ],
 )
 def test_a_hint_about_values_is_not_shown_for_another_form(hinted, other, told):
-    """Where the shape or dtype is wrong, or a value is nan, the sentence says all, and no hint misleads."""
     tensor = {**TENSOR, **other}
     seen = Evidence(answers={"trained": with_tensor(tensor)})
     verdict = judge(hinted, seen, RIGHT)["test_it"]
     assert told_of(verdict) == (f"The weight is wrong ({told}).", None)
 
 
-@pytest.mark.parametrize(
-    "hinted", [HINTS.replace('sequences=["first"]', 'sequences=["first", "same"]')], indirect=True
-)
-def test_values_that_are_wrong_in_a_second_call_only_have_a_hint_about_the_first(hinted):
-    """Then the author's hint, which is about a first call, is not shown."""
+def test_values_that_are_wrong_in_a_second_call_only_have_a_hint_about_the_first(read):
+    twice = read(HINTS.replace('sequences=["first"]', 'sequences=["first", "same"]'))
     first, second = (["dict", [["result", returned(losses=LOSSES, weight=["tensor", n])]]] for n in (0, 1))
     wrong = {**TENSOR, "value": in_base64([2.5]), "identity": 1, "storage": 1}
     expected, seen = (
         Evidence(answers={"trained": answer(returned={"value": ["list", cases], "tensors": [TENSOR, wrong]})})
         for cases in ([first, first], [first, second])
     )
-    message, hint = told_of(judge(hinted, seen, expected)["test_it"])
+    message, hint = told_of(judge(twice, seen, expected)["test_it"])
     assert message == "In a second call, with the same arguments: The weight is wrong."
     assert "first call" in hint
 
@@ -268,7 +255,6 @@ def without_weight(none):
     ],
 )
 def test_a_missing_return_is_told(hinted, answered, none, reference_none, told):
-    """Where the function returned None, the reference a value, and that is the trouble, it is said so."""
     trained = replace(RIGHT.answers["trained"], none=tuple(map(ReturnedNone, reference_none)))
     reference = replace(RIGHT, answers={**RIGHT.answers, "trained": trained})
     records = [{**NO_RETURN, "function": name} for name in none]
@@ -300,6 +286,7 @@ def test_verdicts(rubric):
     assert ", line " in careless.cause.line
     assert careless.cause.message == "ZeroDivisionError: float division by zero"
     assert found["other"]["test_plain"].message == "x" * MAX_TEXT
+    assert found["other"]["test_weight"] == PASSED
     for verdict in found["nothing"].values():
         assert (verdict.message, verdict.ending) == ("This part was not reached.", "fault")
         assert verdict.finding.failure is Failure.NOT_REACHED
@@ -307,63 +294,37 @@ def test_verdicts(rubric):
 
 def test_what_stopped_before_a_check_could_judge_is_told(rubric):
     """The error of a call, a contract or a cell, or a process's end; none if a check judged an error."""
+
+    def ended(failure, **how):
+        return trained(Answer.without_observation(not_observed(failure, **how)))
+
+    def trained(answered):
+        return Evidence(answers={"trained": answered})
+
     cell = CellFailure(2, Raised(("NameError",), "backward a second time", ""), None)
-    submissions = {
-        "judged": saw(returned(again=["none"])),
-        "contract": Evidence(answers={"trained": answer(raised=ERROR)}),
-        "call": Evidence(answers={"trained": with_error(ERROR)}),
-        "cell": Evidence(cells=[cell]),
-        "slow": Evidence(
-            answers={"trained": Answer.without_observation(not_observed(Failure.TIMEOUT, seconds=10))}
-        ),
-        "late": Evidence(
-            answers={"trained": Answer.without_observation(not_observed(Failure.QUESTION_OVER))}
-        ),
-        "ended": Evidence(answers={"trained": Answer.without_observation(not_observed(Failure.CLOSED))}),
-        "form": saw(["int", 1]),
-    }
-    found = judge_all(rubric, submissions)
-    assert {name: verdicts["test_again"].ending for name, verdicts in found.items()} == {
-        "judged": "",
-        "contract": "RuntimeError",
-        "call": "RuntimeError",
-        "cell": "NameError",
-        "slow": "timeout",
-        "late": "timeout",
-        "ended": "fault",
-        "form": "",
-    }
-    assert {verdicts["test_again"].outcome for verdicts in found.values()} == {"failed"}
-    failures = {name: verdicts["test_again"].finding.failure for name, verdicts in found.items()}
-    assert {name: failure for name, failure in failures.items() if failure} == {
-        "cell": Failure.NOT_REACHED,
-        "slow": Failure.TIMEOUT,
-        "late": Failure.QUESTION_OVER,
-        "ended": Failure.CLOSED,
-    }
+    for evidence, ending, failure in (
+        (saw(returned(again=["none"])), "", None),
+        (trained(answer(raised=ERROR)), "RuntimeError", None),
+        (trained(with_error(ERROR)), "RuntimeError", None),
+        (Evidence(cells=[cell]), "NameError", Failure.NOT_REACHED),
+        (ended(Failure.TIMEOUT, seconds=10), "timeout", Failure.TIMEOUT),
+        (ended(Failure.QUESTION_OVER), "timeout", Failure.QUESTION_OVER),
+        (ended(Failure.CLOSED), "fault", Failure.CLOSED),
+        (saw(["int", 1]), "", None),
+    ):
+        verdict = judge(rubric, evidence, RIGHT)["test_again"]
+        assert (verdict.outcome, verdict.ending, verdict.finding.failure) == ("failed", ending, failure)
 
 
 STRANGE = [
-    ["none"],
-    ["int", 3],
-    ["other", "dict"],
-    ["other", "tuple"],
-    ["raised", ERROR],
-    ["list", []],
-    ["dict", []],
-    returned(weight=["other", "Tensor"]),
-    returned(weight=["none"]),
-    returned(weight=["raised", ERROR]),
-    returned(losses=["other", "list"]),
-    returned(losses=["none"]),
-    returned(losses=["list", []]),
+    *(["none"], ["int", 3], ["other", "dict"], ["raised", ERROR], ["list", []], ["dict", []]),
+    *(returned(weight=weight) for weight in (["other", "Tensor"], ["none"], ["raised", ERROR])),
+    *(returned(losses=losses) for losses in (["other", "list"], ["none"], ["list", []], ["raised", ERROR])),
     returned(losses=["list", [["none"], ["none"]]]),
     returned(losses=["list", [["str", "3"], ["int", 1]]]),
     returned(losses=["dict", []]),
     returned(losses=["list", [["float", float("nan")], ["float", float("inf")]]]),
-    returned(losses=["raised", ERROR]),
-    returned(again=["other", "Raised"]),
-    returned(again=["str", "RuntimeError"]),
+    *(returned(again=again) for again in (["other", "Raised"], ["str", "RuntimeError"])),
 ]
 
 
@@ -378,33 +339,17 @@ def test_whatever_is_reported_is_judged(rubric):
         assert all(verdict.outcome == "failed" and verdict.message for verdict in failed), name
 
 
-def test_what_raised_or_never_came_is_judged(rubric):
-    """A contract that raised or gave no facts fails every check of it, with the reason."""
-    raising = answer(raised={**ERROR, "where": "cell 2, line 3"})
-    trained = {"raising": raising, "lost": Answer.without_observation(NotObserved("it was too slow"))}
-    for name, came in trained.items():
-        found = judge(rubric, replace(RIGHT, answers={**RIGHT.answers, "trained": came}), RIGHT)
-        assert found.pop("test_plain") == PASSED
-        assert {verdict.outcome for verdict in found.values()} == {"failed"}
-        told = {verdict.message for verdict in found.values()}
-        assert told == {"It was too slow."} if name == "lost" else all("code cell 2" in text for text in told)
+LOST = Answer.without_observation(NotObserved("it was too slow"))
 
 
 @pytest.mark.parametrize(
     ("answered", "words"),
     [
-        (
-            Answer.without_observation(NotObserved("it was too slow")),
-            "contract trained could not observe the reference: it was too slow",
-        ),
-        (
-            answer(raised=ERROR),
-            "contract trained fails on the reference with RuntimeError: backward a second time",
-        ),
+        (LOST, "contract trained could not observe the reference: it was too slow"),
+        (answer(raised=ERROR), "trained fails on the reference with RuntimeError: backward a second time"),
     ],
 )
 def test_a_reference_without_facts_judges_nobody(rubric, answered, words):
-    """Where the reference has no facts, judging stops and names the file, the check and the contract."""
     reference = replace(RIGHT, answers={**RIGHT.answers, "trained": answered})
     with pytest.raises(CourseError) as caught:
         judge(rubric, RIGHT, reference)
@@ -413,7 +358,6 @@ def test_a_reference_without_facts_judges_nobody(rubric, answered, words):
 
 
 def test_a_file_that_pytest_cannot_read_judges_nobody(rubric):
-    """Where the check file broke since it was read, judging stops with the reason and the file."""
     del sys.modules["hidden_01_judged"]
     rubric.path.write_text("raise RuntimeError('gone')\n")
     with pytest.raises(CourseError, match="gone") as caught:

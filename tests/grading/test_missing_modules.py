@@ -7,7 +7,6 @@ TORCH, DOUBLE, LEAF = RIGHT
 
 
 def grade(klass, **notebooks):
-    """The remarks about missing modules at the end of a run."""
     for student, sources in notebooks.items():
         klass.hand_in(student, sources)
     ended = klass.run("grade", klass.submissions, "--out", klass.out)

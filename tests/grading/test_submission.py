@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import tempfile
 import unicodedata
 from collections import Counter
@@ -76,12 +75,8 @@ def test_layout(folder):
         ("ada", "04_detach", "ada/04_detach.IPYNB"),
         ("eve", "03_truncated_bptt", "eve/week 3/hw/03_truncated_bptt.ipynb"),
     ]
-    leaves = found[1]
-    assert leaves.path == folder.path / "ada" / "01_leaves.ipynb"
-    assert leaves.assignment == "01_leaves"
-    assert leaves.read()[1].cells[0].source == "make_weight = 1"
-    assert leaves.error is None
-    assert leaves.superseded == ()
+    assert found[1].read()[1].cells[0].source == "make_weight = 1"
+    assert (found[1].error, found[1].superseded) == (None, ())
 
 
 def test_what_is_skipped(folder, tmp_path):
@@ -101,33 +96,23 @@ def test_what_is_skipped(folder, tmp_path):
 
 
 KEPT_BY_TOOLS = [
-    ".virtual_documents/01_leaves.ipynb",
-    ".Trash-1000/files/01_leaves.ipynb",
-    ".ipynb_checkpoints/01_leaves-checkpoint.ipynb",
-    ".ipynb_aml_checkpoints/01_leaves.ipynb",
-    "work/.ipynb_checkpoints/01_leaves-checkpoint.ipynb",
-    "ipynb_checkpoints/01_leaves.ipynb",
-    ".local/share/Trash/files/01_leaves.ipynb",
-    "$RECYCLE.BIN/S-1-5/01_leaves.ipynb",
-    "#recycle/01_leaves.ipynb",
-    "@eaDir/01_leaves.ipynb",
-    "__pycache__/01_leaves.ipynb",
-    ".vscode/01_leaves.ipynb",
-    ".history/01_leaves.ipynb",
-    "node_modules/x/01_leaves.ipynb",
-    "env/lib/python3.12/site-packages/x/01_leaves.ipynb",
-    "myenv/share/01_leaves.ipynb",
-    "lib/01_leaves.ipynb",
-    "miniconda/01_leaves.ipynb",
-    ".~01_leaves.ipynb",
-    "01_leaves-checkpoint.ipynb",
+    *(".Trash-1000/files/01_leaves.ipynb", "work/.ipynb_checkpoints/01_leaves-checkpoint.ipynb"),
+    *("ipynb_checkpoints/01_leaves.ipynb", ".local/share/Trash/files/01_leaves.ipynb"),
+    *("$RECYCLE.BIN/S-1-5/01_leaves.ipynb", "#recycle/01_leaves.ipynb", "@eaDir/01_leaves.ipynb"),
+    *("__pycache__/01_leaves.ipynb", "node_modules/x/01_leaves.ipynb", "myenv/share/01_leaves.ipynb"),
+    *(
+        "env/lib/python3.12/site-packages/x/01_leaves.ipynb",
+        "lib/01_leaves.ipynb",
+        "miniconda/01_leaves.ipynb",
+    ),
+    *(".~01_leaves.ipynb", "01_leaves-checkpoint.ipynb"),
 ]
 
 
 @pytest.mark.parametrize("copy", KEPT_BY_TOOLS)
 @pytest.mark.parametrize("content", [None, "plain Python", text("def all_grads(): return 1")])
 def test_a_copy_that_a_tool_keeps_never_beats_the_work(folder, copy, content):
-    """Whatever a tool keeps, of whatever time and content, is ignored with its reason beside a real file."""
+    """Of whatever time and content, it is ignored with its reason beside a real file."""
     folder.add("ada/01_leaves.ipynb", text("def make_weight(): return 1"))
     for place in ("ada/myenv/pyvenv.cfg", "ada/pyvenv.cfg", "ada/miniconda/conda-meta/history"):
         folder.add(place)
@@ -145,17 +130,12 @@ def test_a_copy_that_a_tool_keeps_counts_where_nothing_else_is(folder):
     folder.add("ada/.venv/share/demo.ipynb")
     folder.add("ben/.venv/share/demo.ipynb")
     ada, ben = folder.find()
-    assert (ada.assignment, ada.error, [each.path for each in ada.ignored]) == (
-        "01_leaves",
-        None,
-        ["ada/.venv/share/demo.ipynb"],
-    )
-    assert ada.copy == "is in .ipynb_checkpoints, a hidden folder"
+    assert (ada.assignment, ada.copy) == ("01_leaves", "is in .ipynb_checkpoints, a hidden folder")
+    assert [each.path for each in ada.ignored] == ["ada/.venv/share/demo.ipynb"]
     assert (ben.assignment, ben.relative) == (None, "ben/.venv/share/demo.ipynb")
 
 
 def test_work_in_the_folder_of_an_environment_is_work(folder):
-    """A student who made an environment of the folder with the work has not lost it."""
     folder.add("ada/pyvenv.cfg")
     folder.add("ada/week 1/01_leaves.ipynb")
     folder.add("ada/04_detach.ipynb")
@@ -165,24 +145,18 @@ def test_work_in_the_folder_of_an_environment_is_work(folder):
 def test_a_students_folder_that_is_a_link_is_an_error(folder, tmp_path):
     """The student has a row that says what to do, also if the link leads nowhere."""
     folder.add("ada/01_leaves.ipynb", text())
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "01_leaves.ipynb").write_text(text())
+    Folder(tmp_path / "elsewhere").add("01_leaves.ipynb")
     (tmp_path / "roster.csv").write_text("student\n")
     (folder.path / "ben").symlink_to(tmp_path / "elsewhere")
     (folder.path / "eve").symlink_to(tmp_path / "nowhere")
     (folder.path / "roster.csv").symlink_to(tmp_path / "roster.csv")
     found = {submission.student: submission for submission in folder.find()}
-    assert {student: submission.sha256 is None for student, submission in found.items()} == {
-        "ada": False,
-        "ben": True,
-        "eve": True,
-    }
+    assert [student for student in found if found[student].sha256 is None] == ["ben", "eve"]
     for student in ("ben", "eve"):
         assert "is a link, and links are not followed: put the folder itself" in found[student].error
 
 
 def test_a_linked_notebook_is_an_error(folder, tmp_path):
-    """A link named like a notebook is reported with its own time, and what it leads to stays unread."""
     Folder(tmp_path).add("secret.ipynb", modified=9)
     folder.add("ada/01_leaves.ipynb", modified=1)
     link = folder.path / "ada" / "01_leaves (1).ipynb"
@@ -204,7 +178,6 @@ def test_a_linked_notebook_is_an_error(folder, tmp_path):
         ("03_truncated", "03_truncated"),
         ("03_TRUNCATED copy", "03_truncated"),
         ("01_leaves 04_detach", None),
-        ("leaves", None),
         ("", None),
     ],
 )
@@ -225,7 +198,6 @@ def test_recognised_by_the_name_of_the_file(folder, name, assignment):
         ("def make_weight(): ...\n" * 3 + "def gan_step(): ...", None),
         ("  def make_weight(): ...", None),
         ("make_weight == 1", None),
-        ("# def make_weight(): ...", None),
         ("def make_weights(): ...", None),
     ],
 )
@@ -245,7 +217,6 @@ def test_what_decides_first(folder):
 
 
 def test_metadata_and_name_of_different_assignments_are_an_error(folder):
-    """Such a notebook supersedes nothing: it is in error, or ignored beside one of its name's assignment."""
     folder.add("ada/01_leaves.ipynb", text("def make_weight(): return 1", claim="01_leaves"))
     folder.add("ada/04_detach.ipynb", text("def make_weight(): return 2", claim="01_leaves"), modified=9)
     leaves, detach = folder.find()
@@ -259,18 +230,6 @@ def test_metadata_and_name_of_different_assignments_are_an_error(folder):
     assert detach.with_answers == ("ada/04_detach.ipynb",)
 
 
-def test_a_guess_never_supersedes_a_certainty(folder):
-    """What only its functions tell is ignored beside what metadata or a name tell, however new it is."""
-    folder.add("ada/01_leaves.ipynb", text("def make_weight(): return 1"))
-    folder.add("ada/hw3-part1.ipynb", text("def make_weight(): return 2"), modified=9)
-    (found,) = folder.find()
-    assert (found.relative, found.superseded) == ("ada/01_leaves.ipynb", ())
-    assert [each.path for each in found.ignored] == ["ada/hw3-part1.ipynb"]
-    assert "only by its functions" in found.ignored[0].reason
-    (folder.path / "ada/01_leaves.ipynb").unlink()
-    assert folder.find()[0].relative == "ada/hw3-part1.ipynb"
-
-
 STARTER = {"01_leaves": ('def make_weight():\n    """A leaf."""\n    return None', "x = 1")}
 
 
@@ -280,9 +239,7 @@ STARTER = {"01_leaves": ('def make_weight():\n    """A leaf."""\n    return None
         ('def make_weight():\n    """A leaf."""\n    return None', True),
         ('def make_weight():  # mine\n\n  """Another text."""\n  return None\n', True),
         ("x = 1", True),
-        ("y = make_weight()", True),
         ("def make_weight():\n    return 1", False),
-        ("make_weight = lambda: 1", False),
         ("def make_weight(:", False),
         ("def make_weight():\n    return (1", False),
         ("def make_weight():" + "\n    pass" * 20_000, False),
@@ -300,14 +257,12 @@ def test_answers_beat_starter_code(folder, source, is_starter):
 
 
 def test_a_course_of_one_assignment(folder):
-    """Being the only one does not make it the answer."""
     folder.add("ada/essay.ipynb", text("x = 1"))
     (found,) = find_submissions(folder.path, {"01_leaves": ["make_weight"]})
     assert found.assignment is None
 
 
 def test_no_assignment_of_this_course(folder):
-    """An unknown notebook is an error under its own name, which says what there is and what to do."""
     folder.add("ada/essay.ipynb")
     (found,) = folder.find()
     assert (found.student, found.assignment, found.name) == ("ada", None, "essay")
@@ -318,7 +273,6 @@ def test_no_assignment_of_this_course(folder):
 
 
 def test_a_thousand_unknown_notebooks_are_one(folder):
-    """What one student handed in besides is one submission in error, which names twenty and holds all."""
     for number in range(1_000):
         folder.add(f"ada/junk/n{number:03}.ipynb", modified=1_000 - number)
     folder.add("ada/01_leaves.ipynb")
@@ -332,7 +286,6 @@ def test_a_thousand_unknown_notebooks_are_one(folder):
 
 
 def test_what_cannot_be_read_is_told_among_others(folder):
-    """Of several that cannot be graded, the notebook that cannot be read says why."""
     folder.add("ada/essay.ipynb", modified=5)
     (folder.path / "ada" / "notes.ipynb").symlink_to(folder.path / "ada" / "essay.ipynb")
     os.utime(folder.path / "ada" / "notes.ipynb", ns=(1, 1), follow_symlinks=False)
@@ -343,16 +296,16 @@ def test_what_cannot_be_read_is_told_among_others(folder):
 
 
 def test_unknown_notebooks_do_not_take_names(folder):
-    """None becomes the name of an assignment."""
     folder.add("bob/essay.ipynb")
     folder.add("eve/03/truncated.ipynb")
-    names = [(found.student, found.name) for found in folder.find()]
-    assert names == [("bob", "essay"), ("eve", "truncated")]
+    assert [(found.student, found.name) for found in folder.find()] == [
+        ("bob", "essay"),
+        ("eve", "truncated"),
+    ]
     assert distinct_file_name("01_leaves", "ada/x", set(COURSE)) not in COURSE
 
 
 def test_no_name_is_hidden(folder):
-    """A notebook whose name begins with a dot gets another one, so that files made of it can be seen."""
     for number, name in enumerate((".x", "_.x", ".", "...")):
         folder.add(f"{number}/{name}.ipynb")
     found = {one.relative: one.name for one in folder.find()}
@@ -365,13 +318,10 @@ def test_what_one_reading_tells(folder):
     folder.add("ada/01_leaves.ipynb", text("import pandas, ctypes\nimport ctypes"))
     (found,) = folder.find()
     assert (found.preload, found.traces) == ({"pandas"}, ())
-    again, notebook = found.read()
-    assert [(flag.what, flag.cell) for flag in again.traces] == [("ctypes", 1)]
-    assert notebook.cells[0].source == "import pandas, ctypes\nimport ctypes"
+    assert [(flag.what, flag.cell) for flag in found.read()[0].traces] == [("ctypes", 1)]
 
 
 def test_a_notebook_is_read_again_as_it_was_found_or_not_at_all(folder):
-    """A file that is saved while the class is graded is refused, and not graded by what was not found."""
     folder.add("ada/01_leaves.ipynb", text("make_weight = 1"))
     (found,) = folder.find()
     for content in (text("make_weight = 2"), "torn"):
@@ -383,16 +333,6 @@ def test_a_notebook_is_read_again_as_it_was_found_or_not_at_all(folder):
         found.read()
     folder.add("ada/01_leaves.ipynb", text("make_weight = 1"))
     assert found.read()[0] == found
-
-
-def test_unreadable_notebooks(folder):
-    """A file that cannot be read is a submission in error, for the assignment its name tells."""
-    folder.add("ada/01_leaves.ipynb", "")
-    folder.add("ada/essay.ipynb", "")
-    known, unknown = folder.find()
-    assert (known.assignment, unknown.assignment) == ("01_leaves", None)
-    assert known.error.startswith("01_leaves.ipynb is empty")
-    assert unknown.error.startswith("essay.ipynb is empty")
 
 
 @pytest.mark.parametrize(
@@ -419,16 +359,16 @@ def test_what_cannot_be_read_never_beats_the_work(folder):
     """A later version that is broken is ignored with its reason; without any work it is the error."""
     folder.add("ada/01_leaves.ipynb", text("def make_weight(): return 1"), modified=1)
     folder.add("ada/01_leaves (1).ipynb", "broken", modified=2)
-    (found,) = folder.find()
+    folder.add("eve/essay.ipynb", "")
+    found, unknown = folder.find()
+    assert unknown.assignment is None and unknown.error.startswith("essay.ipynb is empty")
     assert (found.relative, found.error, found.superseded) == ("ada/01_leaves.ipynb", None, ())
     assert "01_leaves (1).ipynb is not a notebook" in found.ignored[0].reason
     (folder.path / "ada/01_leaves.ipynb").write_text(text())
-    (found,) = folder.find()
-    assert "is not a notebook" in found.error
+    assert "is not a notebook" in folder.find()[0].error
 
 
 def test_a_folder_and_a_file_of_one_name_are_one_student(folder):
-    """ada.ipynb beside the folder ada is Ada's."""
     folder.add("ada.ipynb", text("def make_weight(): ..."), modified=2)
     folder.add("ada/01_leaves.ipynb")
     (found,) = folder.find()
@@ -436,7 +376,6 @@ def test_a_folder_and_a_file_of_one_name_are_one_student(folder):
 
 
 def test_a_folder_that_cannot_be_listed_is_an_error(folder, monkeypatch):
-    """A student whose folder cannot be opened is not forgotten, and the others are graded."""
     folder.add("ada/01_leaves.ipynb")
     folder.add("ada/01_leaves/01_leaves.ipynb")
     folder.add("eve/01_leaves.ipynb")
@@ -471,20 +410,7 @@ def test_a_folder_without_a_notebook_is_an_error(folder):
     )
 
 
-def test_a_folder_that_cannot_be_searched_at_all(folder):
-    """No folder, a file, and a folder without a notebook are one sentence each."""
-    (folder.path / "file").touch()
-    for path, reason in (
-        (folder.path / "none", "cannot be read .No such file or directory.: name the folder"),
-        (folder.path / "file", "cannot be read .Not a directory.: name the folder"),
-        (folder.path, "contains no notebooks"),
-    ):
-        with pytest.raises(GraderError, match=reason):
-            find_submissions(path, COURSE)
-
-
 def test_a_deep_folder(folder):
-    """A notebook deeper than Python can recurse is found."""
     depth = 1_200
     path = folder.path
     try:
@@ -502,20 +428,9 @@ def test_a_deep_folder(folder):
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "Ada Lovelace",
-        "<b>Ada",
-        "🔥👩‍🔬",
-        "-rf",
-        "...",
-        "=1+1",
-        "O'Brien; rm",
-        unicodedata.normalize("NFC", "Zoë"),
-    ],
+    "name", ["<b>Ada", "🔥👩‍🔬", "-rf", "...", "=1+1", "O'Brien; rm", unicodedata.normalize("NFC", "Zoë")]
 )
 def test_harmless_names_stay(name):
-    """What a path can hold stays as it is, in the form of Unicode that keyboards write."""
     assert file_name(name) == name
     assert file_name(unicodedata.normalize("NFD", name)) == name
 
@@ -527,7 +442,6 @@ def test_other_names_become_safe_and_tagged(name):
     """A changed name depends on nothing but the original, and differs from what it resembles."""
     safe = file_name(name)
     assert_safe(safe)
-    assert safe == file_name(name)
     assert safe not in {file_name(name + "."), file_name("x" + name)}
     assert file_name(safe) == safe
 
@@ -539,7 +453,6 @@ def assert_safe(name):
 
 
 def test_folders_that_look_the_same_are_two_students(folder):
-    """Cleaning never makes one student of two folders; who needs no cleaning keeps the name."""
     composed, decomposed = (unicodedata.normalize(form, "Zoë") for form in ("NFC", "NFD"))
     for name in (composed, decomposed, "a\nb", "a\tb", os.fsdecode(b"a\xffb"), "a\ufffdb", file_name("a\nb")):
         folder.add(f"{name}/01_leaves.ipynb")
@@ -550,20 +463,14 @@ def test_folders_that_look_the_same_are_two_students(folder):
     assert students[file_name("a\nb")] == file_name("a\nb")
 
 
-def test_roster(folder):
+def test_roster(folder, monkeypatch):
     """The roster lies in the folder or else beside it; without a roster no student is absent."""
     assert read_people(folder.path).students == ()
     (folder.path.parent / "roster.csv").write_text("student\nada\nbob\n")
-    assert read_people(folder.path).students == ("ada", "bob")
+    monkeypatch.chdir(folder.path)
+    assert read_people(folder.path).students == read_people(Path()).students == ("ada", "bob")
     (folder.path / "roster.csv").write_text("student\neve\n")
     assert read_people(folder.path).students == ("eve",)
-
-
-def test_roster_beside_the_current_folder(folder, monkeypatch):
-    """A folder given as a dot has a neighbourhood too."""
-    (folder.path.parent / "roster.csv").write_text("ada")
-    monkeypatch.chdir(folder.path)
-    assert read_people(Path()).students == ("ada",)
 
 
 @pytest.mark.parametrize(
@@ -572,12 +479,10 @@ def test_roster_beside_the_current_folder(folder, monkeypatch):
         ("student\n", ()),
         ("ada\nbob", ("ada", "bob")),
         ("\n\nmail,Student\na@x,ada\n\n,,\nb@x, bob \n", ("ada", "bob")),
-        ("Name,mail\nada,a@x\n", ("ada",)),
         ("\ufeffstudent\r\nada\r\n", ("ada",)),
         ("student\rada\rbob\r", ("ada", "bob")),
         ("student;mail\nLovelace, Ada;a@x\n", ("Lovelace, Ada",)),
         ('student,mail\n"Lovelace, Ada",a@x\n', ("Lovelace, Ada",)),
-        ("student\nLovelace, Ada\n", ("Lovelace, Ada",)),
         ("student\nZoe\u0308\n../x\n", ("Zo\u00eb", file_name("../x"))),
         ("student,id\nada,1\nada,2\nben,3\n", ("ada-1", "ada-2", "ben")),
         ("First name,Last name,Email address\nAda,Lovelace,a@x\n", ("Ada Lovelace",)),
@@ -587,7 +492,6 @@ def test_roster_beside_the_current_folder(folder, monkeypatch):
     ],
 )
 def test_roster_contents(folder, content, students):
-    """With and without a header, as spreadsheets of several countries write it."""
     (folder.path / "roster.csv").write_bytes(content.encode())
     assert read_people(folder.path).students == students
 
@@ -604,33 +508,19 @@ def test_roster_contents(folder, content, students):
         (b"canvas id,moodle id\n1,2\n", "roster.csv, line 1: no column names the students: the first"),
         (b"studnet,mail\nada,a@x\n", "The column name .or student. is needed; studnet may be student$"),
         (b"login,e-mail\nada,a@x\n", "line 1: no column names the students: .* is needed$"),
-        (b"ada,a@x\nben,b@x\n", "line 1: no column names the students"),
         (b"name,e-mail\nAda,a@x\nBen, A@X\n", "roster.csv, lines 2 and 3 have the same e-mail, A@X: remove"),
         ("student\nZo\u00eb\nZoe\u0308\n".encode(), "lines 2 and 3 both name Zo\u00eb"),
     ],
 )
 def test_roster_errors(folder, content, reason):
-    """What is wrong with a roster is said with its line."""
     (folder.path / "roster.csv").write_bytes(content)
     with pytest.raises(GraderError, match=reason):
         read_people(folder.path)
 
 
 NASTY = [
-    "ada",
-    "...",
-    ".Trash-1000",
-    "site-packages",
-    "..\\x",
-    "a\nb",
-    "a\tb",
-    "._x",
-    "__MACOSX",
-    "<b>",
-    "🔥" * 60,
-    "01_leaves",
-    "x.ipynb",
-    "-",
+    *("ada", "...", ".Trash-1000", "site-packages", "..\\x", "a\nb", "a\tb", "._x", "__MACOSX", "<b>"),
+    *("🔥" * 60, "01_leaves", "x.ipynb", "-"),
 ]
 NAMES = st.sampled_from(NASTY) | st.binary(min_size=1, max_size=60).filter(
     lambda name: not {0, ord("/")} & set(name) and name not in {b".", b".."}
@@ -645,11 +535,8 @@ FILES = st.tuples(st.lists(NAMES, max_size=2), NAMES, SUFFIXES, CONTENTS, st.int
 @given(files=st.lists(FILES, max_size=8))
 def test_every_notebook_is_somewhere_once(files):
     """Whatever is called how, each notebook is one submission's or superseded, and all names are safe."""
-    root = Path(tempfile.mkdtemp())
-    try:
-        check_everything_is_somewhere(root, files)
-    finally:
-        shutil.rmtree(root)
+    with tempfile.TemporaryDirectory() as root:
+        check_everything_is_somewhere(Path(root), files)
 
 
 def check_everything_is_somewhere(root, files):

@@ -95,26 +95,26 @@ def test_a_log_has_a_line_at_the_beginning_every_ten_seconds_and_at_the_end(capf
     assert len(told) == 1 + 9 + 1
 
 
-def test_a_small_class_has_few_lines_in_a_log(capfd):
-    """What is done within ten seconds is told at the beginning and at the end."""
+@pytest.mark.parametrize(
+    ("steps", "lines"),
+    [
+        (
+            [Progress("grading", before=1, total=3, done=done) for done in range(4)],
+            ["3 notebooks to grade, 1 already graded", "3 of 3 graded, in 0:00:00"],
+        ),
+        ([Progress(before=22)], ["0 notebooks to grade, 22 already graded"]),
+    ],
+    ids=["a small class", "a class that was graded before"],
+)
+def test_a_quick_run_has_few_lines_in_a_log(capfd, steps, lines):
+    """What is done within ten seconds is told at the beginning and at the end, and nothing if that is all."""
     with class_progress("go on", lambda: 0.0) as tell:
-        for done in range(4):
-            tell(Progress("grading", before=1, total=3, done=done))
-    assert capfd.readouterr().err.splitlines() == [
-        "3 notebooks to grade, 1 already graded",
-        "3 of 3 graded, in 0:00:00",
-    ]
-
-
-def test_a_class_that_was_graded_before_is_one_line_in_a_log(capfd):
-    """Where there is nothing to grade, that is told, and nothing else."""
-    with class_progress("go on", lambda: 0.0) as tell:
-        tell(Progress(before=22))
-    assert capfd.readouterr().err == "0 notebooks to grade, 22 already graded\n"
+        for step in steps:
+            tell(step)
+    assert capfd.readouterr().err.splitlines() == lines
 
 
 def test_a_run_that_failed_does_not_say_that_it_is_done(capfd):
-    """An error ends the lines of a log."""
     with pytest.raises(KeyError), class_progress("go on", lambda: 0.0) as tell:
         tell(Progress("grading", total=3))
         raise KeyError
@@ -123,18 +123,14 @@ def test_a_run_that_failed_does_not_say_that_it_is_done(capfd):
 
 def test_an_interruption_knows_how_far_it_was(capfd):
     """The sentence of an interruption tells how many are done of how many, and how to go on."""
-    told = []
+    nothing = "stopped before anything was graded; run the same command to start again."
+    some = "stopped after 10 of 20 notebooks (5 already graded); run the same command to continue."
     with class_progress("run the same command to continue") as tell:
-        told.append(interrupt._sentences[0]())
+        assert interrupt._sentences[0]() == nothing
         tell(Progress("observing the reference", before=5, total=20))
-        told.append(interrupt._sentences[0]())
+        assert interrupt._sentences[0]() == nothing
         tell(Progress("grading", before=5, total=20, done=10))
-        told.append(interrupt._sentences[0]())
-    assert told == [
-        "stopped before anything was graded; run the same command to start again.",
-        "stopped before anything was graded; run the same command to start again.",
-        "stopped after 10 of 20 notebooks (5 already graded); run the same command to continue.",
-    ]
+        assert interrupt._sentences[0]() == some
 
 
 # Makes the terminal on stdin the one whose Ctrl-C comes here, as a shell does.

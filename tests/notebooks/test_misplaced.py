@@ -12,7 +12,6 @@ METHOD = "class Other:\n    def answer(self):\n        return 1"
 
 
 def notebook(*sources, others=()):
-    """A notebook of these code cells and of others, each with its type and the number of cells above."""
     return Notebook("", cells_of(sources), None, tuple(OtherCell(*other) for other in others))
 
 
@@ -33,7 +32,6 @@ def where(read, *, released=(), failed=(), counted=None):
     ],
 )
 def test_a_definition_below_a_cell_magic(source, line):
-    """The cell and the magic are named."""
     expected = f"in code cell 2, below {line}, whose code defines no names in the notebook: delete that line"
     assert where(notebook("x = 1", source)) == expected
 
@@ -53,13 +51,11 @@ def test_the_same_magics_run_their_body_here_and_in_a_worker():
     ],
 )
 def test_a_definition_in_a_cell_that_is_not_run(other, expected):
-    """The type of the cell and its place are named."""
     found = where(notebook("x = 1", others=[other]))
     assert found == f"in {expected}, which is not run: make it a code cell"
 
 
 def test_a_definition_in_a_cell_that_failed():
-    """Its number is known, so that its error can be quoted."""
     found = misplaced_definition(notebook("x = 1", ANSWER), "answer", (), {1, 2}, None)
     assert (found.where, found.failed_cell) == ("in code cell 2, which did not run to its end", 2)
 
@@ -76,12 +72,10 @@ def test_an_indented_definition_is_the_last_that_is_named():
     "source", ["answers(1)", "def answers(x): ...", "x = 'define answer'", "answer = 3", "undef answer(x)"]
 )
 def test_other_text_is_no_definition(source):
-    """A use of the name, a longer name and a sentence define nothing."""
     assert where(notebook(source, others=[("markdown", 0, source)])) is None
 
 
 def test_the_courses_cells_and_the_one_that_counts_are_no_answers():
-    """An unchanged cell of the course and the cell whose definition counts are not named."""
     assert where(notebook(ANSWER, METHOD), released=[METHOD], failed=[1], counted=1) is None
 
 
@@ -93,7 +87,6 @@ def test_the_courses_cells_and_the_one_that_counts_are_no_answers():
     ],
 )
 def test_a_similar_name(other, is_similar):
-    """Another spelling, a plural and a typo are similar; other names and the course's are not."""
     read = notebook("import torch", f"def {other}(n):\n    return n")
     found = similar_definition(read, "make_weight", {"released_weight"})
     assert found == ((other, 2) if is_similar else None)
@@ -101,13 +94,11 @@ def test_a_similar_name(other, is_similar):
 
 
 def test_the_most_similar_name_counts():
-    """Of several names it is the nearest, with its last cell."""
     read = notebook("def make_weightss(): ...", "def make_weights(): ...", "class make_weights: ...")
     assert similar_definition(read, "make_weight", ()) == ("make_weights", 3)
 
 
 def test_a_line_that_runs_another_file():
-    """`%run` and `%load` name the file."""
     assert other_file_run(notebook("x = 1", "y = 2\n  %run helper.ipynb  \n")) == ("%run helper.ipynb", 2)
     assert other_file_run(notebook("%load answer.py")) == ("%load answer.py", 1)
     assert other_file_run(notebook("%load_ext autoreload\n# %run helper.ipynb\n%%time\n!run x")) is None
@@ -116,17 +107,13 @@ def test_a_line_that_runs_another_file():
 @pytest.mark.parametrize(
     "source",
     [
-        " " * 1_000_000,
-        "\n" * 1_000_000,
-        " \n" * 500_000 + "answer",
-        "answer\n" + "%%" * 500_000,
+        *("\n" * 1_000_000, " \n" * 500_000 + "answer", "answer\n" + "%%" * 500_000),
         "def answe(x): ...\n" * 50_000 + "answer",
         "".join(f"def make_weigh{n}(): ...\n" for n in range(40_000)) + "answer",
         "async \t" * 150_000 + "answer",
     ],
 )
 def test_no_text_takes_long(source):
-    """Sixteen cells of the largest size are searched within seconds, whatever is in them."""
     read = notebook(*[source] * 8, others=[("markdown", 1, source)] * 8)
     with time_limit(20):
         assert misplaced_definition(read, "answer", (), (), None) is None

@@ -4,9 +4,9 @@ import bz2
 import gzip
 import hashlib
 import json
-import lzma
 import os
 from pathlib import Path
+from unittest.mock import Mock
 
 import nbformat
 import pytest
@@ -26,6 +26,10 @@ def code(source, **extra):
     return {"cell_type": "code", "source": source, **extra}
 
 
+def markdown(source):
+    return {"cell_type": "markdown", "source": source}
+
+
 @pytest.fixture
 def read(tmp_path):
     """Write text, bytes or a JSON value to a file and read it as a notebook."""
@@ -42,8 +46,6 @@ def read(tmp_path):
 
 @pytest.fixture
 def read_cells(read):
-    """Read a notebook of format 4 with these cells and return the sources of its code cells."""
-
     def read_cells(*cells):
         return [cell.source for cell in read({"nbformat": 4, "nbformat_minor": 5, "cells": cells}).cells]
 
@@ -51,7 +53,6 @@ def read_cells(read):
 
 
 def test_format_4(tmp_path):
-    """The code cells of a notebook of format 4 are read in order, with its hash and its assignment."""
     v4 = nbformat.v4
     nb = v4.new_notebook(metadata={"otter": {"assignment_name": "01_leaves", "tests": {}}})
     nb.cells = [
@@ -101,12 +102,10 @@ def test_lines_without_ends(read, key):
         {"nbformat": "4", "metadata": None},
         {"nbformat": 4, "metadata": {"colab": {"provenance": []}}, "accelerator": "GPU"},
         {"nbformat": 4, "metadata": {"otter": []}},
-        {"nbformat": 4, "metadata": {"otter": {"assignment_name": 3}}},
         {"nbformat": 4, "metadata": {"otter": {"assignment_name": "x" * 256}}},
     ],
 )
 def test_schema_violations(read, extra):
-    """Neither the version nor missing or strange metadata keeps a notebook from being read."""
     found = read({"cells": [code("x = 1")], **extra})
     assert found.cells == (Cell(1, "x = 1"),)
     assert found.assignment is None
@@ -117,7 +116,6 @@ def test_schema_violations(read, extra):
     [
         ({"kernelspec": {"display_name": "R", "language": "R", "name": "ir"}}, "R"),
         ({"kernelspec": {"name": "ir"}, "language_info": {"name": "R", "version": "4.3"}}, "R"),
-        ({"kernelspec": {"language": "julia"}, "language_info": {"name": "julia"}}, "julia"),
         ({"kernelspec": {"language": "python"}, "language_info": {"name": "R"}}, ""),
         ({"kernelspec": {"language": ""}, "language_info": {"name": "ipython3"}}, ""),
         ({"kernelspec": {"name": "my-env", "display_name": "Any"}}, ""),
@@ -154,32 +152,26 @@ def test_code_cells(read_cells, cell, source):
     "cell", [None, 3, "code", ["code"], {}, {"source": "a"}, {"cell_type": ["code"], "source": "a"}]
 )
 def test_what_is_no_code_cell_is_skipped(read_cells, cell):
-    """What is no code cell is no cell."""
     assert read_cells(cell, code("last")) == ["last"]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
 def test_encodings(read, encoding):
-    """UTF-8 and UTF-16 are read, with a byte order mark or without."""
     text = json.dumps({"cells": [code("x = 'é 🔥'")]}, ensure_ascii=False)
     assert read(text.encode(encoding)).cells == (Cell(1, "x = 'é 🔥'"),)
 
 
 def test_a_byte_that_is_not_utf_8_spoils_one_character(read):
-    """A notebook that an old editor saved in another encoding is read all the same."""
-    assert read(b'{"cells": [{"cell_type": "code", "source": "x = 1  # f\xfcr"}]}').cells == (
-        Cell(1, "x = 1  # f\ufffdr"),
-    )
+    (cell,) = read(b'{"cells": [{"cell_type": "code", "source": "x = 1  # f\xfcr"}]}').cells
+    assert cell.source == "x = 1  # f\ufffdr"
 
 
 @pytest.mark.parametrize("source", ["a\r\nb\rc\n", ["a\r", "\nb\r", "c\n"]])
 def test_line_ends(read_cells, source):
-    """The line ends of Windows and of old Macs become newlines."""
     assert read_cells(code(source)) == ["a\nb\nc\n"]
 
 
 def test_characters_nobody_can_write(read):
-    """NUL characters and lone surrogates are replaced; a pair of surrogates is a character."""
     found = read('{"cells": [{"cell_type": "code", "source": "a\\u0000\\ud800\\ud83d\\udd25\\udc00"}]}')
     assert found.cells == (Cell(1, "a\ufffd\ufffd🔥\ufffd"),)
     found = read('{"cells": [], "metadata": {"otter": {"assignment_name": "a\\u0000\\udcff"}}}')
@@ -190,82 +182,54 @@ def test_characters_nobody_can_write(read):
     ("content", "reason"),
     [
         ("", "is empty"),
-        (" \n\n", "is empty"),
         (b"\xef\xbb\xbf", "is empty"),
-        ('{"cells": [],\n\n "metadata": }', r"its text is not JSON \(line 3\)"),
-        ("print(1)", r"not JSON \(line 1\)"),
+        ('{"cells": [],\n\n "metadata": }', r"its text is not JSON \(line 3\)\. It may be incomplete: check"),
         ("# In[1]:\nimport torch\n", "a Python script, not a notebook"),
         ("#!/usr/bin/env python\nx = 1\n", "a Python script, not a notebook"),
         ('"""My answers."""\n\ndef double(x):\n    return 2 * x\n', "a Python script, not a notebook"),
         (gzip.compress(b"{}"), "a compressed file, not a notebook"),
         (bz2.compress(b"{}"), "a compressed file, not a notebook"),
-        (lzma.compress(b"{}"), "a compressed file, not a notebook"),
         ('{"url": "https://docs.google.com/open?id=1", "doc_id": "1"}', "a link to Google Drive, not"),
-        ('{"":"WARNING!","doc_id":"1","resource_key":"","email":"a@b.c"}', "a link to Google Drive, not"),
         ("\n <!DOCTYPE html><html>", "a web page, not a notebook"),
         (b"PK\3\4\24\0\0\0", "a ZIP archive, not a notebook"),
         (
             "version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 9\n",
-            "is a Git LFS pointer, not the notebook: run `git lfs pull` in the clone",
+            "run `git lfs pull` in the clone",
         ),
         (
             "/annex/objects/SHA256E-s9--ab.ipynb\n",
-            "is a pointer of git-annex, not the notebook: run `git annex get`",
+            "a pointer of git-annex, not the notebook: run `git annex get`",
         ),
         (b"%PDF-1.7\n%\xe2\xe3", "a PDF, not a notebook"),
         ('{"cells": [\n<<<<<<< HEAD\n', r"markers of a merge conflict in it \(line 2\)"),
         ("\0" * 9, "is damaged: it contains null bytes only"),
-        ("\0" * 8192, "is damaged: it contains null bytes only"),
         ("[]", "no list of cells"),
-        ("3", "no list of cells"),
         ("null", "no list of cells"),
         ({}, "no list of cells"),
         ({"cells": {}}, "no list of cells"),
-        ({"cells": "code"}, "no list of cells"),
         ("[" * 100_000, "nested too deeply"),
         ('{"cells": ' + '[{"a":' * 100_000, "nested too deeply"),
         ('{"cells": [' + "1" * 1_000_000 + "]}", "number of thousands of digits"),
     ],
-    ids=range(30),
+    ids=range(23),
 )
 def test_no_notebook(read, content, reason):
-    """What is no notebook is refused with a sentence that names the file and says what to do."""
-    with pytest.raises(
-        NotebookError, match=rf"^x\.ipynb .*{reason}.*[,.:] .*([Ss]ubmit|collect again)"
-    ) as caught:
+    sentence = rf"^x\.ipynb .*{reason}.*[,.:] .*([Ss]ubmit|collect again)"
+    with pytest.raises(NotebookError, match=sentence) as caught:
         read(content)
     assert isinstance(caught.value, GraderError)
 
 
-@pytest.mark.parametrize(
-    ("content", "sentences"),
-    [
-        (
-            '{\n"cells": [\n',
-            (
-                "its text is not JSON (line 3). It may be incomplete: check that it opens in Jupyter, save "
-                "it and submit it again."
-            ),
-        ),
-        (
-            '{"cells": [\n<<<<<<< HEAD\n',
-            (
-                "Git left the markers of a merge conflict in it (line 2). Resolve the conflict, check that "
-                "the notebook opens in Jupyter, save it and submit it again."
-            ),
-        ),
-    ],
-    ids=["incomplete", "a merge conflict"],
-)
-def test_a_broken_file_says_where_and_what_to_do(read, content, sentences):
-    """The whole message; a notebook with Git's markers is complete, and nothing says that it is not."""
+def test_a_merge_conflict_is_not_said_to_be_an_incomplete_file(read):
     with pytest.raises(NotebookError) as caught:
-        read(content)
-    assert str(caught.value) == f"x.ipynb is not a notebook: {sentences}"
+        read('{"cells": [\n<<<<<<< HEAD\n')
+    assert str(caught.value) == (
+        "x.ipynb is not a notebook: Git left the markers of a merge conflict in it (line 2). Resolve the"
+        " conflict, check that the notebook opens in Jupyter, save it and submit it again."
+    )
 
 
 def test_strange_files(tmp_path):
-    """What is missing, too large, a folder, a pipe or a link, even to a notebook, is refused at once."""
     good = tmp_path / "good.ipynb"
     good.write_text('{"cells": []}')
     names = ("folder", "pipe", "link", "large")
@@ -286,7 +250,6 @@ def test_strange_files(tmp_path):
 
 
 def test_files_that_change_between_two_looks(tmp_path, monkeypatch):
-    """A pipe or a link that takes the place of a notebook after the first look is refused as well."""
     good, pipe, link = (tmp_path / f"{name}.ipynb" for name in ("good", "pipe", "link"))
     good.write_text('{"cells": []}')
     os.mkfifo(pipe)
@@ -301,23 +264,18 @@ def test_files_that_change_between_two_looks(tmp_path, monkeypatch):
 
 
 def test_permission_denied(tmp_path, monkeypatch):
-    """A file that may not be read is refused with the system's reason."""
     path = tmp_path / "x.ipynb"
     path.write_text('{"cells": []}')
-
-    def deny(*_):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(os, "open", deny)
+    monkeypatch.setattr(os, "open", Mock(side_effect=PermissionError(13, "Permission denied")))
     with pytest.raises(NotebookError, match=r"x\.ipynb cannot be read \(Permission denied\)"):
         read_notebook(path)
 
 
 def test_caps(read_cells):
-    """Exactly so many cells and so much code are read, and no more."""
     mebibyte = "#" * 1024**2
     assert len(read_cells(*[code("")] * 5_000)) == 5_000
     assert len(read_cells(*[code(mebibyte)] * 16)) == 16
+    assert read_cells(code("é" * 500_000)) == ["é" * 500_000]  # six times as long in the file
     for cells, reason in (
         ([code("")] * 5_001, "more than 5000 code cells"),
         ([code("x"), code(mebibyte + "#")], "more than 1 MiB of code in code cell 2"),
@@ -329,75 +287,45 @@ def test_caps(read_cells):
 
 
 def test_outputs_do_not_matter(read_cells):
-    """Outputs are not kept, however many there are; raw and markdown cells have no cap."""
     output = {"output_type": "display_data", "data": {"image/png": "A" * 5_000_000}}
     text = {"output_type": "stream", "text": ["[1, 2, {3: 4}],\n"] * 100_000}
     markdown = {"cell_type": "markdown", "source": "#" * 2_000_000}
     assert read_cells(markdown, code("x", outputs=[output, text])) == ["x"]
 
 
-def test_values_are_counted_outside_of_strings(read_cells, monkeypatch):
-    """A file that would fill the memory with small objects is refused; brackets in a text are none."""
-    monkeypatch.setattr(notebook, "MAX_OBJECTS", 100)
-    assert read_cells(code("x", outputs='[,{:"\\' * 100)) == ["x"]
-    with pytest.raises(NotebookError, match="millions of values"):
-        read_cells(code("x", outputs=[{}] * 101))
+NAN, LARGE, SIGNS = float("nan"), "x" * (1 << 20), '[,{:"\\' * 100
+X, RAW, LINES = code("x"), {"cell_type": "raw"}, ["ab\n"] * 50
+CAPS = {"MAX_LOOSE_BYTES": 1 << 20, "MAX_CELLS": 3, "MAX_CODE_CELLS": 3, "MAX_ESCAPED_BYTES": 1_000}
+LOOSE = "MAX_LOOSE_SOURCE_BYTES"
 
 
-@pytest.mark.parametrize("bomb", [[[]] * 101, {str(i): 0 for i in range(101)}, [1] * 101])
-def test_values_that_are_no_plain_json_are_counted(read_cells, monkeypatch, bomb):
-    """Outputs with NaN are read by Python's own reader, which makes an object of each value."""
-    nan = float("nan")
-    assert read_cells(code("x", outputs=[nan, '[,{:"\\' * 100])) == ["x"]
-    monkeypatch.setattr(notebook, "MAX_VALUES", 100)
-    with pytest.raises(NotebookError, match="millions of values"):
-        read_cells(code("x", outputs=[nan, bomb]))
-
-
-def test_a_large_file_that_is_no_plain_json_is_refused(read_cells, monkeypatch):
-    """Python's own reader takes small files only, and the error says what to do."""
-    monkeypatch.setattr(notebook, "MAX_LOOSE_BYTES", 1 << 20)
-    large = "x" * (1 << 20)
-    assert read_cells(code("x", outputs=[large])) == ["x"]
-    with pytest.raises(NotebookError, match=r"not plain JSON.*Clear all its outputs"):
-        read_cells(code("x", outputs=[large, float("nan")]))
+def shows(*outputs):
+    return code("x", outputs=[*outputs])
 
 
 @pytest.mark.parametrize(
-    ("cap", "cell"), [("MAX_CELLS", {"cell_type": "raw"}), ("MAX_CODE_CELLS", code("x"))]
-)
-def test_a_flood_of_cells_is_refused(read_cells, monkeypatch, cap, cell):
-    """Neither cells of code nor others can be too many."""
-    monkeypatch.setattr(notebook, cap, 3)
-    read_cells(*[cell] * 3)
-    with pytest.raises(NotebookError, match="more than"):
-        read_cells(*[cell] * 4)
-
-
-def test_a_source_of_escapes_counts_as_what_it_says(read_cells, monkeypatch):
-    """A source may be six times as long in the file; what is longer is refused before it is read."""
-    text = "\u00e9" * 500_000
-    assert read_cells(code(text)) == [text]
-    monkeypatch.setattr(notebook, "MAX_ESCAPED_BYTES", 1_000)
-    with pytest.raises(NotebookError, match="of code in code cell 1"):
-        read_cells(code("x" * 1_001))
-
-
-@pytest.mark.parametrize(
-    ("cap", "cell", "reason"),
+    ("cap", "fits", "refused", "reason"),
     [
-        ("MAX_LINES", {"cell_type": "markdown", "source": ["ab\n"] * 50}, "more than 100 lines"),
-        ("MAX_LINES", code(["ab\n"] * 50), "more than 100 lines"),
-        ("MAX_LOOSE_SOURCE_BYTES", code([[]] * 25), "damaged text"),
-        ("MAX_LOOSE_SOURCE_BYTES", {"cell_type": "raw", "source": [1.5] * 10}, "damaged text"),
+        ("MAX_OBJECTS", [shows(SIGNS)], [shows(*[{}] * 101)], "millions of values"),
+        ("MAX_VALUES", [shows(NAN, SIGNS)], [shows(NAN, [[]] * 101)], "millions of values"),
+        ("MAX_VALUES", [X], [shows(NAN, {str(i): 0 for i in range(101)})], "millions of values"),
+        ("MAX_VALUES", [X], [shows(NAN, [1] * 101)], "millions of values"),
+        ("MAX_LOOSE_BYTES", [shows(LARGE)], [shows(LARGE, NAN)], "not plain JSON.*Clear all its outputs"),
+        ("MAX_CELLS", [RAW] * 3, [RAW] * 4, "more than"),
+        ("MAX_CODE_CELLS", [X] * 3, [X] * 4, "more than"),
+        ("MAX_ESCAPED_BYTES", [X], [code("x" * 1_001)], "of code in code cell 1"),
+        ("MAX_LINES", [markdown(LINES)], [markdown(LINES)] * 3, "more than 100 lines"),
+        ("MAX_LINES", [code(LINES)], [code(LINES)] * 3, "more than 100 lines"),
+        (LOOSE, [code([[]] * 25)], [code([[]] * 25)] * 3, "damaged text"),
+        (LOOSE, [{**RAW, "source": [1.5] * 10}], [{**RAW, "source": [1.5] * 10}] * 3, "damaged text"),
     ],
 )
-def test_values_in_sources_are_counted(read_cells, monkeypatch, cap, cell, reason):
-    """The sources of all cells together hold no millions of small values, in cells of any type."""
-    monkeypatch.setattr(notebook, cap, 100)
-    read_cells(cell)
+def test_what_fills_the_memory_is_refused(read_cells, monkeypatch, *, cap, fits, refused, reason):
+    """Brackets in a text are no values; outputs with NaN are read by Python, which makes objects of them."""
+    monkeypatch.setattr(notebook, cap, CAPS.get(cap, 100))
+    read_cells(*fits)
     with pytest.raises(NotebookError, match=reason):
-        read_cells(*[cell] * 3)
+        read_cells(*refused)
 
 
 def test_what_is_no_code_is_read_up_to_a_cap(read_cells, monkeypatch):
@@ -409,7 +337,6 @@ def test_what_is_no_code_is_read_up_to_a_cap(read_cells, monkeypatch):
 
 @pytest.mark.parametrize("text", ['"' + '\\"' * 300_000, '"' * 300_001, '"' + "\\" * 300_001, '"a' * 300_001])
 def test_counting_takes_linear_time(read, monkeypatch, text):
-    """No arrangement of quotes and backslashes makes the count slow."""
     monkeypatch.setattr(notebook, "MAX_OBJECTS", 10)
     with time_limit(10), pytest.raises(NotebookError):
         read("{" * 11 + text)
@@ -418,46 +345,34 @@ def test_counting_takes_linear_time(read, monkeypatch, text):
 @pytest.mark.parametrize(
     "source",
     [
-        "double: object = lambda x: x",
-        "other, (*double, last) = 1, (2, 3)",
-        "if True:\n    def double(x):\n        return x",
-        "with open('x') as double:\n    pass",
-        "try:\n    pass\nexcept OSError:\n    double = 1",
-        "for double in range(3):\n    pass",
-        "from operator import neg as double",
-        "import double.trouble",
-        "print(double := 1)",
-        "match 1:\n    case double:\n        pass",
-        "%matplotlib inline\nif True:\n    !ls\n    double = 1",
-        "double = abs\nx = !ls",
+        *(
+            "double: object = lambda x: x",
+            "other, (*double, last) = 1, (2, 3)",
+            "for double in range(3): pass",
+        ),
+        *("if True:\n    def double(x):\n        return x", "with open('x') as double:\n    pass"),
+        *("try:\n    pass\nexcept OSError:\n    double = 1", "from operator import neg as double"),
+        *("import double.trouble", "print(double := 1)", "match 1:\n    case double:\n        pass"),
+        *("%matplotlib inline\nif True:\n    !ls\n    double = 1", "double = abs\nx = !ls"),
     ],
 )
 def test_whatever_gives_a_name_a_value_defines_it(source):
-    """However a cell does so, in blocks and beside magics too, it is known to define the name."""
     assert defines(source, "double")
 
 
 @pytest.mark.parametrize(
     "source",
     [
-        "double: object",
-        "def helper():\n    double = 1",
-        "class Helper:\n    double = 1",
-        "[double for double in range(3)]",
-        "print(lambda double: double)",
-        "double(3)",
-        "helper(double=3)",
-        "x = !ls\nprint(double)",
-        "# double = 1",
+        *("double: object", "def helper():\n    double = 1", "class Helper:\n    double = 1", "double(3)"),
+        *("[double for double in range(3)]", "print(lambda double: double)", "helper(double=3)"),
+        *("x = !ls\nprint(double)", "# double = 1"),
     ],
 )
 def test_what_only_mentions_a_name_defines_nothing(source):
-    """A use, an annotation, and a name within a function, class or comprehension are left out."""
     assert not defines(source, "double")
 
 
 def test_a_name_cannot_write_to_the_terminal(tmp_path):
-    """Control characters and broken bytes of a file's name do not come back in the sentence."""
     path = tmp_path / os.fsdecode(b"a\x1b[2J\n\xff.ipynb")
     path.write_text("")
     with pytest.raises(NotebookError, match=r"^a\ufffd.2J\ufffd\ufffd.ipynb is empty"):
@@ -481,15 +396,10 @@ CELLS = st.lists(
         optional={"source": SOURCES | st.lists(SOURCES | ANYTHING, max_size=3) | ANYTHING, "input": ANYTHING},
     )
 )
-NEARLY_NOTEBOOKS = st.fixed_dictionaries(
-    {},
-    optional={
-        "cells": CELLS | ANYTHING,
-        "worksheets": st.lists(ANYTHING | st.fixed_dictionaries({"cells": CELLS})) | ANYTHING,
-        "metadata": ANYTHING
-        | st.fixed_dictionaries({"otter": ANYTHING | st.dictionaries(st.just(KEYS[-1]), SOURCES)}),
-    },
-)
+METADATA = st.fixed_dictionaries({"otter": ANYTHING | st.dictionaries(st.just(KEYS[-1]), SOURCES)})
+WORKSHEETS = st.lists(ANYTHING | st.fixed_dictionaries({"cells": CELLS}))
+OPTIONAL = {"cells": CELLS | ANYTHING, "worksheets": WORKSHEETS | ANYTHING, "metadata": ANYTHING | METADATA}
+NEARLY_NOTEBOOKS = st.fixed_dictionaries({}, optional=OPTIONAL)
 FILES = st.binary(max_size=200) | (ANYTHING | NEARLY_NOTEBOOKS).map(lambda value: json.dumps(value).encode())
 
 
@@ -501,7 +411,6 @@ def path(tmp_path_factory):
 @settings(max_examples=200, deadline=None, database=None)
 @given(content=FILES)
 def test_any_file_is_a_notebook_or_an_error(path, content):
-    """Whatever a file holds, it is a notebook that can be written down as UTF-8, or a NotebookError."""
     path.write_bytes(content)
     try:
         found = read_notebook(path)
@@ -516,7 +425,6 @@ def test_any_file_is_a_notebook_or_an_error(path, content):
 
 
 def test_functions_are_searched_in_the_beginning_of_a_long_notebook(monkeypatch):
-    """Only so many characters decide which assignment a notebook answers."""
     cells = cells_of(["def f(): ...", "x = 1\n" * 100, "def g(): ..."])
     asked = {"01_a": ["f"], "02_b": ["g", "x"]}
     monkeypatch.setattr(recognition, "MAX_SEARCHED", 100)
@@ -530,7 +438,6 @@ def test_functions_are_searched_in_the_beginning_of_a_long_notebook(monkeypatch)
 
 
 def test_a_longer_notebook_than_is_searched_is_taken_to_hold_answers(monkeypatch):
-    """However many cells it has, their code is not compared with starter code."""
     starter = "def f(): ..."
     cells = cells_of([starter] * 10)
     assert not recognition.has_answers(cells, ["f"], [starter])

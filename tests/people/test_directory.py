@@ -8,7 +8,6 @@ from grader.sheets import read_sheet
 
 
 def rows(*names):
-    """People of another system, by the names and numbers in their rows."""
     return Directory(Person("", name, ids, at) for at, (name, ids) in enumerate(names))
 
 
@@ -33,7 +32,6 @@ def test_whoever_may_be_another_is_nobody(students, others, found):
 
 
 def test_an_id_decides_before_a_name():
-    """Two of one name are told apart by any id that both sides have, of whatever kind."""
     kims = [
         Person("Kim Lee-1", "Kim Lee", {"canvas": "1"}),
         Person("Kim Lee-2", "Kim Lee", {"email": "k2@x", "number": "77"}),
@@ -44,7 +42,6 @@ def test_an_id_decides_before_a_name():
 
 
 def test_a_number_of_one_system_is_nobody_elsewhere():
-    """Canvas's 11 is not the student whose number at the university is 11."""
     ada = Person("Ada", "Ada", {"canvas": "11"})
     assert pair([ada], rows(("Ben", {"number": "11"}))).unknown == ["Ada"]
 
@@ -57,7 +54,6 @@ def test_a_folder_that_was_told_apart_by_one_id_is_found_by_all_of_them():
 
 
 def test_the_members_of_a_group_are_found_by_its_name(tmp_path):
-    """In any spelling, but not where two groups may be meant."""
     roster = "name,group\nAda Lovelace,Team Rocket\nBen Ek,Team Rocket\nEve Ek,team-2\nUlf Ek,Team 2\n"
     (tmp_path / "roster.csv").write_text(roster, encoding="utf-8")
     people = read_people(tmp_path)
@@ -70,15 +66,8 @@ def test_the_members_of_a_group_are_found_by_its_name(tmp_path):
     ["Student,ID,SIS User ID", "LastName,FirstName,ID", "First name,Last name,ID number", "Full name,Email"],
 )
 def test_rows_of_other_systems_are_people(tmp_path, heading):
-    """The headings of Canvas and Moodle say what is a name and what an id; no other row is a person."""
-    cells = {
-        "Student": '"Lovelace, Ada"',
-        "LastName": "Lovelace",
-        "FirstName": "Ada",
-        "First name": "Ada",
-        "Last name": "Lovelace",
-        "Full name": "Ada Lovelace",
-    }
+    cells = {"Student": '"Lovelace, Ada"', "LastName": "Lovelace", "FirstName": "Ada"}
+    cells |= {"First name": "Ada", "Last name": "Lovelace", "Full name": "Ada Lovelace"}
     row = ",".join(cells.get(name, "17") for name in heading.split(","))
     (tmp_path / "rows.csv").write_text(f"{heading}\n    Points Possible,,\n{row}\n", encoding="utf-8")
     directory = people_of_rows(read_sheet(tmp_path / "rows.csv"))

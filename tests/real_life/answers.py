@@ -95,7 +95,11 @@ def cuda_in_an_answer(draft):
     )
 
 
-@case(points="0 6 5 5 5 5", says={"q1": "'Tensor' object is not callable"})
+@case(
+    points="0 6 5 5 5 5",
+    unanswered={"q1": "missing"},
+    says={"q1": "`make_weight` is a Tensor at the end of the notebook"},
+)
 def overwritten_by_its_result(draft):
     """The student tried the function and gave its result the same name: the message says what it is now."""
     draft.end("make_weight = make_weight(2, 3, 0.1)")

@@ -29,18 +29,6 @@ def pictures(draft):
 
 
 @case("03_truncated_bptt")
-def progress_bars(draft):
-    """Bars of tqdm.notebook around a cell's loop and inside an answer: the answer is right."""
-    draft.top(
-        "from tqdm.notebook import tqdm, trange\nimport time\nfor _ in trange(3, desc='warm up'):\n    pass\n"
-        "bar = tqdm(total=2)\nbar.update(1)\nbar.set_postfix(loss=1.0)\nbar.close()"
-    )
-    draft.edit(
-        "in batches:\n        h = h.d", "in tqdm(batches, desc='minibatch', leave=False):\n        h = h.d"
-    )
-
-
-@case("03_truncated_bptt")
 def progress_bar_in_an_answer(draft):
     """The first bar of tqdm is in an answer: the thread that watches bars is no side effect."""
     draft.top("from tqdm import tqdm")
@@ -70,21 +58,11 @@ def prompts_copied_along(draft):
     )
 
 
-@case()
-def top_level_await(draft):
-    """Await and async for at the top of a cell that also holds an answer."""
-    draft.edit(
-        "def make_weight(",
-        "import asyncio\nawait asyncio.sleep(0)\nasync def numbers():\n    yield 1\n"
-        "async for n in numbers():\n    print(n)\n\ndef make_weight(",
-    )
-
-
 # --- packages that are not there
 
 
 @case(
-    cells=("ModuleNotFoundError: No module named 'seaborn'", "ModuleNotFoundError: No module named 'wandb'"),
+    cells=("ModuleNotFoundError: No module named 'seaborn'", "ModuleNotFoundError: No module named 'wandb'")
 )
 def packages_in_the_cell_of_the_answer(draft):
     """Unneeded packages that are not installed here, imported above answers: the answers count."""
@@ -188,11 +166,7 @@ def a_main_block(draft):
 @case(
     points="5 6 5 0 0 0",
     unanswered={"q4": "missing", "q5": "missing", "q6": "missing"},
-    cells=(
-        "SyntaxError: invalid character",
-        "SyntaxError: invalid non-printable",
-        "SyntaxError: invalid non-print",
-    ),
+    cells=("SyntaxError: invalid character", *["SyntaxError: invalid non-printable"] * 2),
 )
 def pasted_from_a_pdf(draft):
     """Curly quotes, hard blanks, zero-width characters: in code they cost their cell, in comments nothing."""
@@ -251,16 +225,6 @@ def devices(draft):
     draft.edit(
         "h = h.detach()\n        for x in xs:\n            h = cell(x, h)",
         "h = h.detach()\n        for x in xs.to(device):\n            h = cell(x, h).to(device)",
-    )
-
-
-@case("05_inplace_reinit", cells=("FileNotFoundError", "RuntimeError", "PermissionError"))
-def files_and_workers(draft):
-    """Data that was not handed in, a model that is saved, a log: those cells fail, nothing else."""
-    draft.end(
-        "import pandas as pd\nframe = pd.read_csv('data.csv')",
-        "torch.save(nn.Linear(1, 1).state_dict(), 'model.pt')",
-        "with open('losses.txt', 'w') as file:\n    file.write('1.0')",
     )
 
 

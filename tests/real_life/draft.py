@@ -48,15 +48,12 @@ class Draft:
         return found
 
     def answer(self, function):
-        """The cell that answers."""
         return self.find(f"def {function}(")
 
     def stub(self, function):
-        """A function as it was handed out."""
         return question(self.stem, function).starter_code
 
     def write(self, function, source):
-        """Another answer in the cell of a function."""
         self.answer(function)["source"] = source
 
     def edit(self, old, new):
@@ -65,20 +62,16 @@ class Draft:
         cell["source"] = cell["source"].replace(old, new)
 
     def above(self, function, *sources):
-        """Add cells above an answer."""
         place = self.cells.index(self.answer(function))
         self.cells[place:place] = map(code, sources)
 
     def top(self, *sources):
-        """Add cells at the beginning."""
         self.cells[:0] = map(code, sources)
 
     def end(self, *sources):
-        """Add cells at the end."""
         self.cells += map(code, sources)
 
     def forget_its_name(self):
-        """Take away what the metadata says, as Colab and other front ends do."""
         self.document["metadata"] = {}
 
     def text(self, **how):
@@ -87,14 +80,8 @@ class Draft:
 
 def code(source, **fields):
     """A code cell, as a front end writes it."""
-    return {
-        "cell_type": "code",
-        "execution_count": 7,
-        "metadata": {},
-        "outputs": [],
-        "source": source,
-        **fields,
-    }
+    cell = {"cell_type": "code", "execution_count": 7, "metadata": {}, "outputs": [], "source": source}
+    return {**cell, **fields}
 
 
 @dataclass(frozen=True)

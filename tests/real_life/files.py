@@ -1,12 +1,9 @@
 """Outside: what is handed in as a file: names, folders, formats, encodings, and what is no notebook."""
 
 import json
-import unicodedata
 
 import nbformat
 from real_life.draft import case, code
-
-NOTHING = "0 0 0 0 0 0"
 
 # --- names and folders
 
@@ -52,16 +49,6 @@ def a_name_without_a_capital(draft):
     draft.write("make_weight", draft.stub("make_weight"))
 
 
-@case(student=unicodedata.normalize("NFC", "Zoë"))
-def a_composed_name(draft):
-    """Two students' names look the same and differ in Unicode's form: each has a result."""
-
-
-@case("03_truncated_bptt", student=unicodedata.normalize("NFD", "Zoë"))
-def a_decomposed_name(draft):
-    """The other one: its result has a name of its own."""
-
-
 @case()
 def a_folder_named_like_a_notebook(draft):
     """A tool unpacked the file into a folder of its name: the notebook in it counts."""
@@ -90,60 +77,13 @@ def colab(draft):
     )
 
 
-@case()
-def vs_code(draft):
-    """VS Code's languages, interactive ids and no cell ids: nothing of it matters."""
-    for number, cell in enumerate(draft.code):
-        cell["metadata"] = {"vscode": {"languageId": "python", "interactiveWindow_cellIndex": number}}
-        cell.pop("id", None)
-    draft.metadata["interpreter"] = {"hash": "31f2aee4e71d21fbe5cf8b01ff0e069b"}
-
-
 @case("03_truncated_bptt", cells=("NameError: name 'dbutils'",))
 def databricks(draft):
     """A notebook that went through Databricks: its magics do nothing, its dbutils costs one cell."""
     draft.metadata["application/vnd.databricks.v1+notebook"] = {"dashboards": [], "language": "python"}
     for cell in draft.code:
-        cell["metadata"]["application/vnd.databricks.v1+cell"] = {
-            "nuid": "x",
-            "title": "",
-            "inputWidgets": {},
-        }
+        cell["metadata"]["application/vnd.databricks.v1+cell"] = {"nuid": "x", "inputWidgets": {}}
     draft.top("# Databricks notebook source\n%sql select 1", "dbutils.library.restartPython()", "%md\n# hi")
-
-
-@case("05_inplace_reinit")
-def kaggle(draft):
-    """A notebook that went through Kaggle, with the first cell that Kaggle writes."""
-    draft.metadata["kaggle"] = {"accelerator": "none", "dataSources": [], "dockerImageVersionId": 30559}
-    for cell in draft.code:
-        cell["metadata"] = {"_uuid": "8f2839f2", "_cell_guid": "b1076dfc", "trusted": True}
-    draft.top(
-        "import numpy as np # linear algebra\nimport os\n"
-        "for dirname, _, filenames in os.walk('/kaggle/input'):\n    for filename in filenames:\n"
-        "        print(os.path.join(dirname, filename))"
-    )
-
-
-@case()
-def deepnote_nbgrader_and_jupyterlab(draft):
-    """Leftovers of three tools in the metadata, and nbgrader's markers in an answer."""
-    draft.metadata.update(deepnote={"is_reactive": False}, deepnote_execution_queue=[], toc={"nav_menu": {}})
-    for cell in draft.code:
-        cell["metadata"] = {
-            "nbgrader": {
-                "grade": True,
-                "grade_id": "x",
-                "locked": True,
-                "schema_version": 3,
-                "solution": True,
-            },
-            "deepnote_cell_type": "code",
-            "jupyter": {"source_hidden": True},
-            "editable": False,
-            "slideshow": {"slide_type": "skip"},
-        }
-    draft.edit("    losses.backward(", "    ### BEGIN SOLUTION\n    losses.backward(")
 
 
 @case()
@@ -153,19 +93,7 @@ def format_3(draft):
         {"cell_type": "code", "input": cell["source"].splitlines(keepends=True), "prompt_number": n}
         for n, cell in enumerate(draft.code)
     ]
-    return json.dumps(
-        {"nbformat": 3, "nbformat_minor": 0, "metadata": {"name": ""}, "worksheets": [{"cells": cells}]}
-    )
-
-
-@case()
-def formats_mixed_up(draft):
-    """4.0 without ids, 4.5 with equal ids, nothing but a source, text and lines: it counts."""
-    draft.document["nbformat_minor"] = 0
-    for number, cell in enumerate(draft.cells):
-        source = cell["source"].splitlines(keepends=True) if number % 2 else cell["source"]
-        kept = {"cell_type": cell["cell_type"], "source": source}
-        draft.cells[number] = {**cell, **kept, "id": "same"} if number % 3 else kept
+    return json.dumps({"nbformat": 3, "nbformat_minor": 0, "worksheets": [{"cells": cells}]})
 
 
 @case()
@@ -181,28 +109,3 @@ def converted_by_jupytext(draft):
     """Written anew by nbformat, with what jupytext puts into the metadata."""
     draft.metadata["jupytext"] = {"formats": "ipynb,py:percent", "text_representation": {"extension": ".py"}}
     return nbformat.writes(nbformat.reads(draft.text(), as_version=4))
-
-
-# --- encodings
-
-
-@case()
-def in_utf_16(draft):
-    """PowerShell's `>` wrote the notebook in UTF-16."""
-    return draft.text(indent=1).encode("utf-16")
-
-
-# --- what is no notebook
-
-
-@case(points=NOTHING, error="Git left the markers of a merge conflict in it (line 3)")
-def conflict_markers(draft):
-    """Git could not merge two notebooks and left its markers: the sentence names them."""
-    text = draft.text(indent=1)
-    return text.replace(' "cells": [\n', f' "cells": [\n{"<" * 7} HEAD\n', 1)
-
-
-@case("03_truncated_bptt", "0 0 0 0 0", error="its text is not JSON")
-def cut_off(draft):
-    """The upload broke off in the middle: the sentence says so."""
-    return draft.text()[: len(draft.text()) // 2]

@@ -8,24 +8,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from grader.graphs.picture import Picture
-from grader.reports.document import (
-    Block,
-    Bullets,
-    Check,
-    Code,
-    Contents,
-    Drawings,
-    Fold,
-    Group,
-    Heading,
-    Legend,
-    Paragraph,
-    Row,
-    Section,
-    Snippet,
-    Span,
-    Table,
-)
+from grader.reports import document
+from grader.reports.document import Block, Check, Fold, Paragraph, Row, Span, Table
 from grader.reports.html import html
 from grader.reports.markdown import markdown
 from grader.reports.plain import plain
@@ -38,20 +22,20 @@ def every_block(text):
     """A block of each kind, with this text wherever a student's may be."""
     check = Check(text, "failed", "0 of 2", [Paragraph(text)])
     return [
-        Heading([text, Span(text), Span(text, "points")]),
+        document.Heading([text, Span(text), Span(text, "points")]),
         Paragraph([text, *(Span(text, style) for style in ("exact", "strong", "emphasis"))], "hint"),
-        Bullets([text, [Span(text), text]]),
+        document.Bullets([text, [Span(text), text]]),
         Table([[text, Span(text)]], ("first", "second")),
-        Code([Row(1, text.replace("\x1b", "").replace("\u202e", ""), is_marked=True)]),
-        Snippet(text),
+        document.Code([Row(1, text.replace("\x1b", "").replace("\u202e", ""), is_marked=True)]),
+        document.Snippet(text),
         check,
-        Group("Others", [check, check]),
+        document.Group("Others", [check, check]),
         Fold("Closed", text, [Paragraph(text)], "code"),
         Fold("Open", text, [Paragraph(text)], "xray", is_open=True),
-        Drawings([("", PICTURE)]),
-        Legend(),
-        Section("q1", [Paragraph(text)], "notice"),
-        Contents([(text, "q1", "full")]),
+        document.Drawings([("", PICTURE)]),
+        document.Legend(),
+        document.Section("q1", [Paragraph(text)], "notice"),
+        document.Contents([(text, "q1", "full")]),
     ]
 
 
@@ -69,24 +53,21 @@ class Elements(HTMLParser):
 
 
 def test_every_kind_of_block_is_tried():
-    """The list above has a block of each class of the union, so that a new one is tried too."""
     assert {type(block) for block in every_block("")} == set(get_args(Block))
 
 
 @pytest.mark.parametrize("block", every_block(HOSTILE), ids=lambda block: type(block).__name__)
 def test_in_html_a_text_is_a_text(block):
-    """No element, no attribute and no direction of writing comes from a text."""
     page = html([block])
     found = Elements(page)
     assert "script" not in found.names
     assert found.targets <= {"#q1"}
     assert not re.search("[\x1b\u202e]", page)
-    assert "alert(1)" in page or isinstance(block, Legend)
+    assert "alert(1)" in page or isinstance(block, document.Legend)
 
 
 @pytest.mark.parametrize("block", every_block(HOSTILE), ids=lambda block: type(block).__name__)
 def test_in_markdown_a_text_is_a_text(block):
-    """No link, image, mention or HTML comes from a text; what is folded is in elements of ours."""
     page = MarkdownIt("commonmark").enable("table").render(markdown([block]))
     found = Elements(page)
     assert found.names.isdisjoint({"script", "a", "img"})
@@ -98,7 +79,6 @@ def test_in_markdown_a_text_is_a_text(block):
 @pytest.mark.parametrize("width", [None, 40])
 @pytest.mark.parametrize("block", every_block(HOSTILE), ids=lambda block: type(block).__name__)
 def test_in_plain_text_a_text_commands_nothing(block, width):
-    """No line controls a terminal, or is a command to a runner, wherever it is wrapped."""
     for line in plain([block], width).splitlines():
         assert line.isprintable()
         assert not line.lstrip().startswith("::")
@@ -106,7 +86,6 @@ def test_in_plain_text_a_text_commands_nothing(block, width):
 
 
 def test_plain_text_is_wrapped_behind_its_head():
-    """Columns stand below each other, the last is wrapped there, and a path is not broken."""
     path = f"/tmp/{'x' * 60}"
     rows = [["graded", "words " * 10], ["superseded", path]]
     lines = plain([Table(rows)], 40).splitlines()
@@ -116,6 +95,5 @@ def test_plain_text_is_wrapped_behind_its_head():
 
 
 def test_a_number_with_decimals_begins_no_list():
-    """In Markdown points stay as they are; what would begin a list is escaped."""
     assert markdown([Paragraph("4.5 of 10")]) == "4.5 of 10"
     assert "<ol" not in MarkdownIt().render(markdown([Paragraph("4. of 10")]))

@@ -40,13 +40,8 @@ def feedback(tmp_path_factory):
     """Feedback with everything: strange names, long words, a solved question, and pictures side by side."""
     checks = [check(message=f"RuntimeError: {'W' * 200} `with x:`")]
     questions = PASSED, question("q2", checks=checks), replace(FAILED, id="q4"), NOT_ANSWERED
-    names = {
-        "student": NAMES,
-        "notebook": f"{NAMES}.ipynb",
-        "superseded": (NAMES, NAMES),
-        "cells": [failed_cell(1), failed_cell(2)],
-    }
-    told = result(*questions, **names)
+    names = {"student": NAMES, "notebook": f"{NAMES}.ipynb", "superseded": (NAMES, NAMES)}
+    told = result(*questions, **names, cells=[failed_cell(1), failed_cell(2)])
     pictures = {"q1": [picture(2)], "q2": [picture(9, picture(3))]}
     path = tmp_path_factory.mktemp("feedback") / "01_tiny.html"
     rows = [Row(None, "… 97 lines are not shown"), Row(98, "def " + "x" * 196), Row(99, "    return", True)]
@@ -74,7 +69,6 @@ def test_nothing_is_cut_off_on_a_phone(feedback, visit):
 
 
 def test_drawings_stand_side_by_side_where_there_is_room(feedback, visit):
-    """The student's left, the reference's right, at one height."""
     page = visit(feedback, viewport={"width": 1200, "height": 900})
     (_, top, right), (left_of_other, top_of_other, _) = boxes(page, "#q2 .drawing")
     assert (top, right <= left_of_other) == (top_of_other, True)
@@ -82,20 +76,10 @@ def test_drawings_stand_side_by_side_where_there_is_room(feedback, visit):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_everything_can_be_read_in_the_light_and_in_the_dark(feedback, visit, scheme):
-    """Texts and the letters of drawings stand out from the page, which follows the system's scheme."""
     page = visit(feedback, color_scheme=scheme)
     ground = luminance(page, computed("body", "backgroundColor"))
     assert (ground < 0.1) == (scheme == "dark")
-    for selector in (
-        "body",
-        ".soft",
-        ".hint",
-        ".passed",
-        ".failed",
-        "figcaption",
-        ".scores a",
-        ".cells a, a",
-    ):
+    for selector in "body", ".soft", ".hint", ".passed", ".failed", "figcaption", ".scores a", ".cells a, a":
         assert contrast(luminance(page, computed(selector)), ground) >= 4.5, selector
     assert contrast(luminance(page, computed("#q2 svg text", "fill")), ground) >= 4.5
     marked = luminance(page, computed("#q2 mark", "backgroundColor"))
@@ -118,7 +102,6 @@ def test_own_code_is_open_and_its_marks_are_told(feedback, visit):
 
 
 def test_a_picture_is_folded_until_it_is_opened(feedback, visit):
-    """An X-ray is shown when asked, without any script."""
     page = visit(feedback, java_script_enabled=False)
     assert not page.locator("#q2 figure svg").first.is_visible()
     assert not page.locator("#q1 .xray svg").is_visible()
@@ -128,7 +111,6 @@ def test_a_picture_is_folded_until_it_is_opened(feedback, visit):
 
 
 def test_it_prints_on_white_and_in_full(feedback, visit):
-    """Printed from the dark it is black on white, and what is folded on a screen is printed too."""
     page = visit(feedback, color_scheme="dark")
     page.emulate_media(media="print")
     assert luminance(page, computed("body", "backgroundColor")) == 1.0

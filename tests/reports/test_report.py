@@ -1,6 +1,5 @@
 """What an instructor sees of a class, small or large: on the terminal, in the report and in its figures."""
 
-import csv
 import json
 from dataclasses import replace
 from io import StringIO
@@ -10,7 +9,6 @@ from statistics import correlation
 import pytest
 from factories import check, made, question, report_of, row
 from rich.console import Console
-from tiny_class import TinyClass
 from tiny_course import RIGHT
 
 from grader.contracts.finding import Finding
@@ -25,7 +23,6 @@ from grader.grading.submission import Submission
 from grader.grading.terminal import print_class
 from grader.reports.class_report import histogram, parts_of_bar
 from grader.reports.review import reviews_of
-from grader.results.gradebook import gradebook
 from grader.results.model import MAX_CELLS, Adjustment, Flag, MissingSubmission, Provenance
 from grader.results.similar import SameWork, Sides
 from grader.results.statistics import Mistake, summarise
@@ -48,17 +45,11 @@ ABSENT = MissingSubmission("zoe", "01_tiny", {"q1": 10.34, "q2": 10.33, "q3": 10
 
 @pytest.fixture
 def shown(monkeypatch, tmp_path):
-    """Print a class; what stood on the terminal."""
-
     def shown(rows, absent=(), without=(), notes=()):
         screen = StringIO()
         monkeypatch.setattr(class_table, "Console", lambda **_: Console(file=screen, width=120))
         run = RunSummary(
-            results=list(rows),
-            missing=list(absent),
-            fresh=1,
-            without_notebook=list(without),
-            notes=[*notes],
+            results=list(rows), missing=list(absent), fresh=1, without_notebook=list(without), notes=[*notes]
         )
         print_class(run, tmp_path)
         return screen.getvalue()
@@ -67,14 +58,12 @@ def shown(monkeypatch, tmp_path):
 
 
 def test_a_class_of_ordinary_size_is_shown_row_by_row(shown):
-    """Up to a hundred, every student has a line."""
     text = shown([row(f"s{number:03}") for number in range(99)], [ABSENT])
     assert sum(line.startswith("s0") for line in text.splitlines()) == 99
     assert "zoe" in text
 
 
 def test_an_absent_student_has_nothing_of_what_there_is(shown):
-    """As for other students the row says of how many points, on the terminal and in the report."""
     (line,) = [line.split() for line in shown([row("ada")], [ABSENT]).splitlines() if line.startswith("zoe")]
     assert line == ["zoe", "01_tiny", "0", "of", "31", "missing"]
     page = report_of([row("ada")], [ABSENT], "landlock")
@@ -83,7 +72,6 @@ def test_an_absent_student_has_nothing_of_what_there_is(shown):
 
 
 def test_who_needs_a_human_is_the_same_on_the_terminal_and_in_the_report(shown):
-    """A check without a verdict, an endless loop and several notebooks need a look in a class of any size."""
     odd = [
         row("unjudged", message=Finding("broken", UNJUDGED)),
         row("endless", message=not_observed(Failure.TIMEOUT, seconds=10)),
@@ -105,7 +93,6 @@ def test_who_needs_a_human_is_the_same_on_the_terminal_and_in_the_report(shown):
 
 
 def test_a_large_class_is_summed_up(shown):
-    """Of more than a hundred a person is told how each assignment went, and whom to look at."""
     rows = [row(f"s{number:04}", score=number % 4) for number in range(4_000)]
     rows += [row(f"t{number:04}", score=0, error="It is empty.") for number in range(17)]
     rows += [row(f"u{number:04}", flags=["ctypes"]) for number in range(40)]
@@ -122,22 +109,18 @@ def test_a_large_class_is_summed_up(shown):
 
 
 def test_a_notebook_of_no_assignment_is_named_in_a_large_class(shown):
-    """It belongs to no row of the summary, and is not forgotten."""
     rows = [row(f"s{number:03}") for number in range(200)]
     text = shown([*rows, row("zed", stem=None, error="zed/None.ipynb is not an assignment of this course.")])
-    assert "zed" in text
-    assert "not an assignment of this course" in text
+    assert "zed" in text and "not an assignment of this course" in text
 
 
 def test_long_lists_of_names_are_cut(shown):
-    """Thousands of folders without a notebook do not push everything else off the screen."""
     text = shown([row("ada")], without=[f"n{number:04}" for number in range(1_000)])
     assert "and 980 more" in " ".join(text.split())
     assert len(text.splitlines()) < 20
 
 
 def test_the_last_lines_are_one_fact_each_and_say_what_to_do_next(shown, tmp_path):
-    """They count what was graded, missing and needs review, and name the files and the next commands."""
     several = replace(row("several"), superseded=("several/old.ipynb",))
     rows = [row("ada"), several, row("ben", flags=["gc"]), row("eve", error="It is empty.", score=0.0)]
     rows[0] = replace(rows[0], provenance=Provenance(protection="landlock+seccomp"))
@@ -156,21 +139,14 @@ def test_the_last_lines_are_one_fact_each_and_say_what_to_do_next(shown, tmp_pat
 
 
 def test_without_anything_to_review_the_next_step_is_the_export(shown):
-    """A class without errors and flags needs no review."""
-    lines = shown([row("ada")]).splitlines()
+    """Notes stand below it."""
+    lines = shown([row("ada")], notes=["Before, a was graded into b."]).splitlines()
     assert "Needs review: nothing" in lines
     assert "Next: export the scores: python -m grader export --help" in lines
-
-
-def test_a_note_is_printed(shown):
-    """What else the instructor should know stands at the end."""
-    assert (
-        shown([row("ada")], notes=["Before, a was graded into b."]).splitlines()[-1].startswith("Before, a")
-    )
+    assert lines[-1].startswith("Before, a")
 
 
 def test_figures_of_an_assignment():
-    """Scores, how many earned a question in full, in part, not at all, and why a check failed."""
     rows = [
         row("a"),
         row("b", score=1.0, message="It is not."),
@@ -195,18 +171,7 @@ def test_figures_of_an_assignment():
 def test_the_newest_result_says_what_was_asked():
     """Titles and worth are those of the course as it is now, of whatever course the others are."""
     (one,) = summarise([row("a", at="2025", id="q2"), row("b", at="2026", title="Do it well"), row("c")])
-    assert [(question.id, question.title, question.outcomes["full"]) for question in one.questions] == [
-        ("q1", "Do it well", 2)
-    ]
-
-
-def test_the_report_of_a_large_class_names_everybody():
-    """The page has a line for each, with links to the student's page and to the feedback."""
-    page = report_of([row(f"s{number:04}") for number in range(1_000)], [ABSENT], "none")
-    assert page.count("<tr data-marks=") == 1_001
-    assert '<a href="feedback/s0999/01_tiny.html">3</a>' in page
-    assert '<a href="students/s0999.html"><bdi>s0999</bdi></a>' in page
-    assert "zoe" in page
+    assert [(q.id, q.title, q.outcomes["full"]) for q in one.questions] == [("q1", "Do it well", 2)]
 
 
 def step_is_wrong(number):
@@ -214,7 +179,6 @@ def step_is_wrong(number):
 
 
 def test_one_mistake_in_several_wordings_is_one():
-    """Messages with numbers are about one student's values, so the title of the check stands for them."""
     told = [step_is_wrong(3)] * 2 + [step_is_wrong(12)] * 3 + ["It is.", None]
     results = [row(f"s{number}", message=[message, "?"]) for number, message in enumerate(told)]
     title = results[0].questions[0].checks[0].title
@@ -226,18 +190,13 @@ def test_one_mistake_in_several_wordings_is_one():
 
 
 def test_a_student_has_one_mistake_in_a_question():
-    """However many checks fail, and however many diagnoses they give, a student counts once in a question."""
     late = not_observed(Failure.QUESTION_OVER)
     both = [step_is_wrong(2), step_is_wrong(3), late]
     rows = [row(f"a{number}", message=both) for number in range(3)]
-    rows += [
-        row("b", message=[step_is_wrong(3), None, "Alone."]),
-        row("c", status="untouched", message="?"),
-    ]
+    rows += [row("b", message=[step_is_wrong(3), None, "Alone."]), row("c", status="untouched", message="?")]
     (tiny,) = summarise(rows)
     ((question, mistake),) = tiny.misunderstood
     assert (question.id, question.answered, mistake.students) == ("q1", 4, ("a0", "a1", "a2", "b"))
-    assert "628 kB" not in mistake.text
     page = report_of(rows, [], "landlock")
     assert page.count(f"<strong>4 of 4</strong> in q1: {mistake.text}") == 1
     assert page.count("<strong>4 of 4</strong>") == 2  # and once in the details of the question
@@ -247,7 +206,6 @@ BELIEF = Misconception("halved", "Believes that the loss is halved.", Outcome(("
 
 
 def failing(student, *groups):
-    """A student whose answer fails a check for each group."""
     return row(student, message=[group and Finding("wrong", "12 != 6", group=group) for group in groups])
 
 
@@ -260,12 +218,8 @@ def test_a_mistake_is_named_by_the_known_wrong_answer_that_fails_in_the_same_way
     ids = [check.id for check in failing("a", "a", "b").questions[0].checks]
     belief = replace(BELIEF, outcome=Outcome((ids[0],), "a"))
     other = replace(BELIEF, name="both", text="Believes in both.", outcome=Outcome((*ids,), "a"))
-    rows = [
-        failing("s0", "a", None),
-        failing("s1", "a", None),
-        failing("s2", "a", "b"),
-        failing("s3", "b", None),
-    ]
+    rows = [failing("s0", "a", None), failing("s1", "a", None)]
+    rows += [failing("s2", "a", "b"), failing("s3", "b", None)]
     found = mistakes_of(rows, belief, other)
     assert [(one.text, one.names, one.students) for one in found[:2]] == [
         ("Believes that the loss is halved.", ("halved",), ("s0", "s1")),
@@ -277,7 +231,6 @@ def test_a_mistake_is_named_by_the_known_wrong_answer_that_fails_in_the_same_way
 
 
 def test_where_many_known_wrong_answers_fail_alike_none_is_named():
-    """Up to three are named together; of more, nobody knows which it is."""
     (first, _) = (check.id for check in failing("a", "a", "b").questions[0].checks)
     alike = [replace(BELIEF, name=name, text=f"{name}.", outcome=Outcome((first,), "a")) for name in "ABCD"]
     rows = [failing("s0", "a", None)]
@@ -286,7 +239,6 @@ def test_where_many_known_wrong_answers_fail_alike_none_is_named():
 
 
 def test_the_course_says_what_its_known_wrong_answers_misunderstand():
-    """The docstrings of the committed answers belong to the committed outcomes, edits included."""
     course = Course.find(Path(__file__).parent)
     known = read_misconceptions(course.answers_file("01_leaves"))
     texts = {each.name: each for question in known.values() for each in question}
@@ -298,27 +250,23 @@ def test_the_course_says_what_its_known_wrong_answers_misunderstand():
 
 
 def test_a_mistake_names_its_students():
-    """It opens to the students who made it, each with a link to what the student has of this assignment."""
     page = report_of([row("a b", message="It is not."), row("c", message="It is not.")], [], "landlock")
     names = '<a href="students/a%20b.html#01_tiny"><bdi>a b</bdi></a>, <a href="students/c.html#01_tiny">'
     assert " ".join(page.split()).count(names) == 2  # of the whole class, and of the question
 
 
-def questions_of(*scores):
-    """The questions of a student, each worth four points, and answered."""
-    return [question(number, score, [check("it", 4.0)]) for number, score in enumerate(scores, start=1)]
-
-
 def scored(*students):
-    """The results of students who have these scores."""
-    return [
-        result_from_json(made(f"s{n}", questions=questions_of(*scores)), "01_tiny")
-        for n, scores in enumerate(students)
-    ]
+    """The results of students who have these scores, of four points for each question."""
+    results = []
+    for student, scores in enumerate(students):
+        questions = [
+            question(number, score, [check("it", 4.0)]) for number, score in enumerate(scores, start=1)
+        ]
+        results.append(result_from_json(made(f"s{student}", questions=questions), "01_tiny"))
+    return results
 
 
 def figures_of(*students):
-    """The figures of each question, where students have these scores."""
     return [question.figures for question in summarise(scored(*students))[0].questions]
 
 
@@ -333,23 +281,17 @@ def test_a_question_has_a_mean_a_spread_and_a_discrimination():
 
 
 def test_what_stands_out_of_a_question_is_said():
-    """That the best fail it, that nearly all solved it, that few earned points; else nothing."""
     students = [(4, n / 5, 4 - n / 5, 4 * (n % 2), 0) for n in range(20)]
-    assert [figures.remarks for figures in figures_of(*students)] == [
-        ("nearly all solved it",),
-        ("strong students fail this more often",),
-        ("strong students fail this more often",),
-        (),
-        ("fewer than 1 in 5 earned points",),
-    ]
-    assert "strong students fail this more often" in report_of(scored(*students), [], "landlock")
+    strong = "strong students fail this more often"
+    remarks = [figures.remarks for figures in figures_of(*students)]
+    few = "fewer than 1 in 5 earned points"
+    assert remarks == [("nearly all solved it",), (strong,), (strong,), (), (few,)]
+    assert strong in report_of(scored(*students), [], "landlock")
 
 
 def test_of_few_submissions_nothing_is_said():
     """Four answers, or equal scores, tell nothing about a question; nor does what could not be graded."""
-    assert [(one.discrimination, one.remarks) for one in figures_of(*[(4, 0), (0, 4)] * 2)] == [
-        (None, ())
-    ] * 2
+    assert {(one.discrimination, one.remarks) for one in figures_of(*[(4, 0), (0, 4)] * 2)} == {(None, ())}
     assert [one.discrimination for one in figures_of(*[(4, n) for n in range(6)])] == [None, None]
     (tiny,) = summarise([row("a", error="It is empty.", score=0.0)])
     assert tiny.questions[0].figures is None
@@ -359,51 +301,35 @@ def test_of_few_submissions_nothing_is_said():
 TRIED = [(4, 0, 4), (4, 1, 3), (3, 2, 3), (2, 2, 2), (1, 3, 1), (0, 4, 1)]
 
 
-def test_untouched_notebooks_do_not_hide_a_badly_made_question():
-    """A question that the best fail has a negative discrimination, whoever submitted starter code."""
-    alone = figures_of(*TRIED)[1].discrimination
-    untouched = [
-        replace(one, questions=tuple(replace(q, status="untouched") for q in one.questions))
-        for one in scored(*[(0, 0, 0)] * 3)
-    ]
-    results = [*scored(*TRIED), *untouched]
-    (tiny,) = summarise(results)
-    assert tiny.questions[1].figures.discrimination == alone
-    assert alone == pytest.approx(correlation([0, 1, 2, 2, 3, 4], [8, 7, 6, 4, 2, 1]))
-    assert "strong students fail this more often" in tiny.questions[1].figures.remarks
-    assert len(tiny.scores) == 9
-    page = report_of(results, [], "landlock")
-    assert page.count('<span class="mark starter-code">starter code</span>') == 3
-
-
-def test_unanswered_questions_do_not_hide_a_badly_made_question():
+@pytest.mark.parametrize(("scores", "left"), [((0, 0, 0), ["q1", "q2", "q3"]), ((1, 0, 0), ["q2"])])
+def test_unanswered_questions_do_not_hide_a_badly_made_question(scores, left):
     """Weak students who leave a question as it was count in its mean, and not in its discrimination."""
-    weak = scored(*[(1, 0, 0)] * 3)
-    weak = [
-        replace(one, questions=(first, replace(second, status="missing"), third))
-        for one, (first, second, third) in ((one, one.questions) for one in weak)
-    ]
-    (tiny,) = summarise([*scored(*TRIED), *weak])
-    assert tiny.questions[1].figures.discrimination == figures_of(*TRIED)[1].discrimination
-    assert tiny.questions[1].figures.mean == pytest.approx(12 / 9)
-    assert "strong students fail this more often" in tiny.questions[1].figures.remarks
+
+    def leave(question):
+        return replace(question, status="untouched") if question.id in left else question
+
+    weak = [replace(one, questions=tuple(map(leave, one.questions))) for one in scored(*[scores] * 3)]
+    results = [*scored(*TRIED), *weak]
+    figures = summarise(results)[0].questions[1].figures
+    assert figures.discrimination == pytest.approx(correlation([0, 1, 2, 2, 3, 4], [8, 7, 6, 4, 2, 1]))
+    assert figures.mean == pytest.approx(12 / 9)
+    assert "strong students fail this more often" in figures.remarks
+    marks = report_of(results, [], "landlock").count('<span class="mark starter-code">starter code</span>')
+    assert marks == (3 if len(left) == 3 else 0)
 
 
 def test_an_error_counts_in_no_statistic():
-    """Scores, outcomes, figures, checks and bonus tasks are those of the submissions that were graded."""
     rows = [row(f"s{n}", score=3.0) for n in range(4)]
     (alone,) = summarise(rows)
     broken = row("t", error="It is empty.", score=0.0, status="missing", message="It is empty.")
     (with_error,) = summarise([*rows, broken])
     assert with_error == replace(alone, errors=1)
-    assert "5 submissions: mean 3, median 3 of 3 points; 4 with all points; 1 in error." in report_of(
-        [*rows, broken], [], "landlock"
-    )
+    page = report_of([*rows, broken], [], "landlock")
+    assert "5 submissions: mean 3, median 3 of 3 points; 4 with all points; 1 in error." in page
     assert "1 submission; 1 in error." in report_of([broken], [], "landlock")
 
 
 def test_excused_work_counts_in_no_statistic():
-    """It is counted as excused, needs no review, and is marked in the table."""
     rows = [row(f"s{n}", score=3.0) for n in range(4)]
     given = (Adjustment(None, 0.0, "Ill.", excused=True),)
     ill = replace(row("t", score=0.0, flags=["gc"]), adjustments=given)
@@ -413,51 +339,23 @@ def test_excused_work_counts_in_no_statistic():
     assert (student.score, student.max_score, student.marks) == (0, 0, ["excused"])
 
 
-def test_missing_is_what_the_gradebook_says():
-    """Without a roster nobody is missing; the figure counts the rows of the gradebook that are absent."""
-    rows = [row("a"), row("b", stem="02_other")]
-    assert "<dt>missing</dt><dd>0</dd>" in report_of(rows, [], "landlock")
-    excused = replace(ABSENT, student="yan", excuse=Adjustment(None, 0.0, "", excused=True))
-    absent = [ABSENT, excused]
-    page = report_of(rows, absent, "landlock")
-    lines = [*csv.DictReader(StringIO(gradebook(rows, absent)))]
-    assert [line["status"] for line in lines] == ["graded", "graded", "excused", "absent"]
-    assert "<dt>missing</dt><dd>1</dd>" in page
-
-
-def test_what_was_not_answered_counts_nothing_in_a_mean():
-    """A student who left a question has no points of it."""
-    rows = [row("a", score=3.0), row("b", score=0.0, status="untouched", message="?")]
-    assert summarise(rows)[0].questions[0].figures.mean == 1.5
-
-
 def test_resubmissions_are_folded():
-    """Students who only handed in several notebooks stand behind a line with their number."""
     rows = [replace(row(f"s{number}"), superseded=("old.ipynb",)) for number in range(3)]
     rows += [replace(rows[0], assignment="02_other", name="02_other"), row("f", flags=["gc"])]
     rows += [replace(row("both", flags=["gc"]), superseded=("old.ipynb",))]
     page = report_of(rows, [], "landlock")
     shown, _, folded = page.partition('<h2 id="look">')[2].partition("<summary>")
     assert folded.startswith("3 students submitted several notebooks</summary>")
-    assert [name in shown for name in ("<bdi>f<", "<bdi>both<", "<bdi>s0<", "<bdi>s2<")] == [
-        True,
-        True,
-        False,
-        False,
-    ]
+    assert "<bdi>f<" in shown and "<bdi>both<" in shown and "<bdi>s" not in shown
     assert folded.count("<bdi>02_other</bdi>") == 1
     assert '<a href="#look">Needs review</a>: 2' in page
 
 
 def test_same_work_is_named_as_a_hint():
-    """The section names the students and what they share, with links, and says what a hint is worth."""
-    work = [
-        SameWork("01_tiny", ("c", "d"), is_file=True),
-        SameWork(
-            "01_tiny", ("a", "<b>"), False, ("q1", "q3"), ("q2",), 2.0, (Sides("q1", "x < 1", "y < 1"),)
-        ),
-    ]
-    page = " ".join(report_of([row("a")], [], "landlock", work).split())
+    sides = (Sides("q1", "x < 1", "y < 1"),)
+    file = SameWork("01_tiny", ("c", "d"), is_file=True)
+    answers = SameWork("01_tiny", ("a", "<b>"), False, ("q1", "q3"), ("q2",), 2.0, sides)
+    page = " ".join(report_of([row("a")], [], "landlock", [file, answers]).split())
     assert "a hint, not proof" in page
     assert '01_tiny: <a href="students/a.html#01_tiny"><bdi>a</bdi></a>, ' in page
     assert "<bdi>&lt;b&gt;</bdi></a>: the same answers to q1, q3; the same mistake in q2" in page
@@ -467,7 +365,6 @@ def test_same_work_is_named_as_a_hint():
 
 
 def test_a_question_that_is_worth_nothing_is_earned_by_whoever_answers_it():
-    """It counts once, and not as earned by a student who left it as it was."""
     rows = [row("a", score=0.0, max_score=0.0), row("b", score=0.0, max_score=0.0, status="untouched")]
     outcomes = {"full": 1, "part": 0, "nothing": 0, "unanswered": 1}
     assert summarise(rows)[0].questions[0].outcomes == outcomes
@@ -483,25 +380,16 @@ def test_who_needs_a_human_is_named_with_the_reason():
         row("unjudged", message=Finding("broken", UNJUDGED)),
         row("broken", error="It is empty.", flags=["gc"], message=not_observed(Failure.CLOSED)),
     ]
-    found = reviews_of(rows)
-    assert [review.result.student for review in found] == [
-        "broken",
-        "unjudged",
-        "flagged",
-        "endless",
-        "several",
-    ]
-    assert [review.reasons for review in found] == [
-        ("It is empty.", "Flagged: gc (code cell 1)."),
-        ("A check could not be judged in q1.",),
-        ("Flagged: ctypes (code cells 4, 7); gc. Gc: Look.",),
-        (f"q1: {capital(REASONS[Failure.KILLED])}.",),
-        ("several/01_tiny.ipynb is the version that counts. Superseded: several/old.ipynb.",),
+    assert [(review.result.student, *review.reasons) for review in reviews_of(rows)] == [
+        ("broken", "It is empty.", "Flagged: gc (code cell 1)."),
+        ("unjudged", "A check could not be judged in q1."),
+        ("flagged", "Flagged: ctypes (code cells 4, 7); gc. Gc: Look."),
+        ("endless", f"q1: {capital(REASONS[Failure.KILLED])}."),
+        ("several", "several/01_tiny.ipynb is the version that counts. Superseded: several/old.ipynb."),
     ]
 
 
 def observed_result(*cells):
-    """The result of a notebook of which these cells failed."""
     submission = Submission("ada", "01_tiny", "01_tiny", Path(), "ada/01_tiny.ipynb", "0")
     rubric = Rubric("01_tiny", Path(), (), (), {}, {})
     provenance = Provenance("0", None, None, None, None, "1")
@@ -509,7 +397,6 @@ def observed_result(*cells):
 
 
 def raised(cell, *types, text=""):
-    """A cell that raised."""
     return CellFailure(cell, Raised((*types, "BaseException"), text, ""), None)
 
 
@@ -534,10 +421,7 @@ def test_a_cell_whose_time_ran_out_needs_a_human():
     assert not reviews_of([observed_result(raised(2, "NameError"))])
 
 
-def test_an_endless_loop_after_an_answer_needs_a_human(tmp_path, monkeypatch, shared_zygote):
-    """The answer stands, and its student is told, and the instructor too."""
-    klass = TinyClass(tmp_path)
-    monkeypatch.chdir(klass.course)
+def test_an_endless_loop_after_an_answer_needs_a_human(klass):
     klass.hand_in("ada", [*RIGHT[:-1], f"{RIGHT[-1]}\nwhile True:\n    pass"])
     klass.hand_in("ben", ["1 / 0", *RIGHT])
     klass.grade("--cell-seconds", "1")
@@ -545,7 +429,6 @@ def test_an_endless_loop_after_an_answer_needs_a_human(tmp_path, monkeypatch, sh
     assert [cell["ended"] for cell in klass.result("ada")["cells"]] == ["stopped"]
     page = (klass.out / "report.html").read_text(encoding="utf-8")
     assert page.count("Code cell 3 was stopped, because it took too long.") == 1
-    assert (klass.out / "students" / "ada.html").is_file()
 
 
 def test_a_result_of_an_older_grader_is_read_too():
@@ -562,7 +445,6 @@ def test_a_result_of_an_older_grader_is_read_too():
 
 @pytest.mark.parametrize("kind", ["timeout", "late", "closed", "killed", "forged", "malformed"])
 def test_ended_processes_are_known_by_their_kind(kind):
-    """A human looks at each process that did not answer as processes do; the sentence alone is not read."""
     failure = not_observed(Failure(kind), seconds=10, question=30)
     stored = row("a", message=failure).to_json()
     assert json.loads(json.dumps(stored))["questions"][0]["checks"][0]["failure"] == kind
@@ -571,7 +453,6 @@ def test_ended_processes_are_known_by_their_kind(kind):
 
 
 def test_an_unknown_kind_of_failure_is_refused():
-    """A result that another program changed is not read."""
     stored = row("a", message=not_observed(Failure.KILLED)).to_json()
     stored["questions"][0]["checks"][0]["failure"] = "bored"
     with pytest.raises(ValueError, match="Invalid enum value 'bored'"):
@@ -579,12 +460,10 @@ def test_an_unknown_kind_of_failure_is_refused():
 
 
 def test_a_single_submission_needs_no_chart():
-    """Its numbers say the same."""
     assert "<figure" not in report_of([row("a")], [], "landlock")
 
 
 def summary(*scores, max_score=None):
-    """An assignment in which these scores were earned."""
     most = max(scores) if max_score is None else max_score
     (tiny,) = summarise([replace(row(f"s{n}"), score=s, max_score=most) for n, s in enumerate(scores)])
     return tiny
@@ -601,35 +480,28 @@ def test_a_bar_counts_a_tenth_of_the_points():
 
 @pytest.mark.parametrize(
     "scores",
-    [[0.0, 0.0], [0.5, 1.0], [31.0, 30.5], [0.1, 99.9, 100.0], [1e4, 2.0], [7.0, 41.0], [0.25] * 12_345],
+    [[0.0, 0.0], [0.5, 1.0], [0.1, 99.9, 100.0], [1e4, 2.0], [0.25] * 12_345],
     ids=lambda scores: str(scores[:3]),
 )
 def test_scores_of_any_size_are_drawn(scores):
-    """All submissions are counted, and no bar is too high."""
     bars = histogram(summary(*scores))
     assert sum(bar.number for bar in bars) == len(scores)
     assert max(bar.height for bar in bars) == 100
 
 
 def test_a_question_is_divided_by_how_it_ended():
-    """Only what happened has a piece; the pieces fill the bar, and a number stands where it fits."""
     rows = [row("a", score=1.0), *(row(f"s{n}") for n in range(19))]
     ((name, pieces),) = parts_of_bar(summarise(rows)[0])
-    assert [(piece.outcome, piece.number, piece.share) for piece in pieces] == [
-        ("full", 19, 95.0),
-        ("part", 1, 5.0),
-    ]
-    assert (name, [piece.text for piece in pieces]) == ("q1", ["19", ""])
+    found = [(piece.outcome, piece.number, piece.share, piece.text) for piece in pieces]
+    assert (name, found) == ("q1", [("full", 19, 95.0, "19"), ("part", 1, 5.0, "")])
 
 
 def test_text_in_a_chart_is_no_markup():
-    """Whatever a question is called, it is text in the drawing."""
     page = report_of([row(f"s{number}", id="<b>&") for number in range(4)], [], "landlock")
     assert '<span class="id">&lt;b&gt;&amp;</span>' in page
 
 
 def test_the_head_says_how_the_class_was_graded():
-    """How many, with which protection, and when the last one was."""
     rows = [row("a", at="2026-01-02T03:04:05Z"), row("b", at="2025-01-02T03:04:05Z", flags=["gc"])]
     page = report_of(rows, [ABSENT], "none")
     for name, value in {
@@ -645,7 +517,6 @@ def test_the_head_says_how_the_class_was_graded():
 
 
 def test_of_very_many_failed_cells_the_first_are_told():
-    """A page is no way out for thousands of messages."""
     cells = [CellFailure(number, None, "it was too slow") for number in range(1, 31)]
     told = observed_result(*cells).about_cells
     assert (len(told), told[-1]) == (MAX_CELLS + 1, "And 10 more.")
@@ -654,7 +525,6 @@ def test_of_very_many_failed_cells_the_first_are_told():
 
 @pytest.mark.parametrize(("assignments", "is_open"), [(3, True), (4, False)])
 def test_a_report_of_many_assignments_folds_its_details(assignments, is_open):
-    """Of more than three assignments, what each question and check saw waits for a click."""
     rows = [row("ada", stem=f"0{number}_tiny", score=0.0, message="Wrong.") for number in range(assignments)]
     page = report_of(rows, [], "landlock+seccomp")
     assert page.count('<details class="questions" open>') == (assignments if is_open else 0)

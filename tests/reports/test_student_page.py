@@ -18,7 +18,6 @@ def page_of(*results, absent=()):
 
 
 def test_a_page_has_all_assignments():
-    """Each with its score, when it was handed in, how late, what a person changed, flags and questions."""
     given = (Adjustment("q1", -1.5, "Copied <b>."), Adjustment(None, 2.0, "An appeal."))
     standing = LatenessAndAdjustments("2026-11-20T21:13:00+00:00", Late(130, 0.5), given)
     first = replace(
@@ -47,7 +46,6 @@ def test_a_page_has_all_assignments():
 
 
 def test_a_page_tells_each_mistake_once():
-    """The first diagnosis of each mistake, with its question; no other of the same group."""
     same = [Finding("wrong", f"Step {number} is wrong.", group="step") for number in (2, 3)]
     page = page_of(row("ada", score=0.0, message=[*same, "It is <no> leaf."]))
     assert "<strong>q1</strong> Step 2 is wrong." in page
@@ -56,7 +54,6 @@ def test_a_page_tells_each_mistake_once():
 
 
 def test_an_error_is_told():
-    """What could not be graded has its reason and no questions, and so has a notebook of no assignment."""
     page = page_of(
         row("ada", error="It is empty.", score=0.0), row("ada", stem=None, error="It is none.", score=0.0)
     )

@@ -45,7 +45,6 @@ def test_a_forgotten_student_without_a_submission_leaves_no_trace(klass):
 
 
 def test_nobody_is_forgotten_by_mistake(klass):
-    """An unknown name is an error that names the nearest, and removes nothing."""
     klass.grade(kim=RIGHT)
     before = klass.files()
     for name in ("kin", "..", ""):
@@ -57,19 +56,15 @@ def test_nobody_is_forgotten_by_mistake(klass):
 
 
 def test_a_student_is_found_by_the_roster(klass):
-    """The name on the roster is as good as that of the folder."""
-    (klass.submissions).mkdir()
-    roster = "student,name\nkl22,Kim Lee\n"
-    (klass.submissions / "roster.csv").write_text(roster, encoding="utf-8")
-    klass.grade(kl22=RIGHT)
+    klass.hand_in("kl22", RIGHT)
+    (klass.submissions / "roster.csv").write_text("student,name\nkl22,Kim Lee\n", encoding="utf-8")
+    klass.grade()
     assert forget(klass, "Kim Lee").exit_code == 0
     assert not (klass.out / "submissions" / "kl22").exists()
 
 
 def test_without_results_nothing_outside_is_removed(klass):
-    """A name that is a path means nobody, also where no student has results."""
-    klass.out.mkdir()
-    (klass.out / "submissions").mkdir()
+    (klass.out / "submissions").mkdir(parents=True)
     kept = klass.out.parent / "kept.html"
     kept.write_text("mine", encoding="utf-8")
     for name in ("..", "../../kept", "/"):

@@ -44,7 +44,6 @@ def begin_again(out, seed):
 
 
 def logged(out):
-    """The lines of the history, without their times."""
     return [tuple(line.values())[1:] for line in read_csv(out / "changes.csv")]
 
 
@@ -61,10 +60,9 @@ def test_eight_kills_and_an_edited_gradebook(klass):
     undisturbed = klass.out.with_name("undisturbed")
     shutil.copytree(klass.out, undisturbed)
     assert klass.run("grade", klass.submissions, "--out", undisturbed).exit_code == 0
-    edited = (
-        (klass.out / "gradebook.csv").read_text(encoding="utf-8").replace("ada,01_tiny,6", "ada,01_tiny,5")
-    )
-    (klass.out / "gradebook.csv").write_text(edited, encoding="utf-8")
+    book = klass.out / "gradebook.csv"
+    edited = book.read_text(encoding="utf-8").replace("ada,01_tiny,6", "ada,01_tiny,5")
+    book.write_text(edited, encoding="utf-8")
 
     kills = [die(klass, files) for files in (1, 2, 3, 4, 3, 2, 4, 3)]
     assert all(kills), kills

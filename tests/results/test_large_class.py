@@ -4,6 +4,7 @@ import errno
 import gc
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -81,15 +82,13 @@ def klass(tmp_path, shared_zygote):
 
 
 def timeless(outcome):
-    """Results without the times of their making."""
     return [replace(one, provenance=replace(one.provenance, graded_at=None)) for one in outcome.results]
 
 
 def test_an_unchanged_class_is_known_by_its_results(klass):
     """A second run opens each result once, a notebook again only for the same work, and changes nothing."""
-    klass.submissions.joinpath("eva/essay.ipynb").unlink()
-    klass.submissions.joinpath("dan/01_tiny.ipynb").unlink()
-    klass.submissions.joinpath("cem/old/01_tiny.ipynb").unlink()
+    for place in ("eva/essay", "dan/01_tiny", "cem/old/01_tiny"):
+        klass.submissions.joinpath(f"{place}.ipynb").unlink()
     first = klass.grade()
     before = klass.files()
     with opened() as paths:
@@ -104,7 +103,6 @@ def test_an_unchanged_class_is_known_by_its_results(klass):
 
 
 def test_whatever_is_deleted_comes_again(klass):
-    """Every file of the results can go: the next run gives the same rows, and all files are there."""
     first = klass.grade()
     before = [path for path in klass.files("run.json", ".lock") if not path.startswith("reference/")]
     for folder in ("submissions", "evidence", "feedback", "reference", ""):
@@ -118,7 +116,6 @@ def test_whatever_is_deleted_comes_again(klass):
 
 
 def test_a_result_that_somebody_corrected_counts(klass):
-    """What an instructor wrote into a result by hand stands in the gradebook, too."""
     klass.grade()
     path = klass.out / "submissions" / "ben" / "01_tiny.json"
     result = json.loads(path.read_text(encoding="utf-8"))
@@ -139,7 +136,6 @@ def double(x):
 
 
 def test_equal_work_of_students_is_named(klass):
-    """The report tells who handed in the same notebook or answer, also when nothing is graded anew."""
     renamed = LONG.replace("total", "summe").replace("sizes", "längen").replace("index", "i")
     for student, code in {"hal": LONG, "ian": renamed, "jo": LONG.replace("* 2", "* 3")}.items():
         write_notebook(klass.submissions / student / "01_tiny.ipynb", [*HALF[:1], code, *HALF[2:]])
@@ -148,32 +144,20 @@ def test_equal_work_of_students_is_named(klass):
         _, _, named = (klass.out / "report.html").read_text(encoding="utf-8").partition('<h2 id="same">')
         files, answers = [line for line in named.splitlines() if line.startswith("<li>01_tiny")]
         assert "the same notebook file" in files
-        assert [f"<bdi>{name}</bdi>" in files for name in ("ada", "cem", "ben", "hal")] == [
-            True,
-            True,
-            False,
-            False,
-        ]
+        assert re.findall("<bdi>(.*?)</bdi>", files) == ["ada", "cem"]
         assert "the same answer to q1" in answers
-        assert [f"<bdi>{name}</bdi>" in answers for name in ("hal", "ian", "jo", "ada")] == [
-            True,
-            True,
-            False,
-            False,
-        ]
+        assert {"hal", "ian"} == {*re.findall("<bdi>(.*?)</bdi>", answers)}
 
 
 def test_a_broken_result_is_no_result(klass):
-    """A spoiled result is judged again."""
     first = klass.grade()
-    for content in ("", "[]", "{}", '{"student": 1}'):
+    for content in ("", "[]", '{"student": 1}'):
         (klass.out / "submissions" / "ben" / "01_tiny.json").write_text(content, encoding="utf-8")
         again = klass.grade()
         assert (timeless(again), again.fresh) == (timeless(first), 1), content
 
 
 def test_results_of_an_earlier_version_are_refused(klass):
-    """The error names the file and says what to do; nothing is changed."""
     klass.grade()
     refused = r"another version of the grader \(.*/v0, .* into another folder"
     for path in (klass.out / "run.json", klass.out / "submissions" / "ben" / "01_tiny.json"):
@@ -190,7 +174,6 @@ def test_results_of_an_earlier_version_are_refused(klass):
 
 
 def test_other_bytes_of_the_same_size_and_age_are_graded(klass):
-    """Of a notebook nothing but its content counts."""
     klass.grade()
     path = klass.submissions / "ada" / "01_tiny.ipynb"
     status = path.stat()
@@ -203,7 +186,6 @@ def test_other_bytes_of_the_same_size_and_age_are_graded(klass):
 
 
 def test_nobodys_cells_are_kept(klass):
-    """However many submissions are found, none of their notebooks stays in memory."""
     before = _notebooks_in_memory()
     found = find_submissions(klass.submissions, klass.course.functions)
     assert _notebooks_in_memory() == before
@@ -217,7 +199,6 @@ def _notebooks_in_memory():
 
 
 def test_a_second_run_into_the_same_folder_is_refused(klass):
-    """Two runs at once would make a mixture: the later one ends in a sentence, and the first may go on."""
     with ResultsStore(klass.out):
         with pytest.raises(GraderError, match="another run is grading into") as told:
             klass.grade()
@@ -244,37 +225,31 @@ def test_a_lock_goes_with_its_holder(tmp_path):
             lock.lock_file(tmp_path / ".lock")
         holder.send_signal(signal.SIGKILL)
     held = lock.lock_file(tmp_path / ".lock")
-    assert held is not None
     assert not os.get_inheritable(held)
     os.close(held)
 
 
 def test_where_there_are_no_locks_grading_goes_on(klass, monkeypatch):
-    """Some network file systems know no locks; what another run may be writing is left alone there."""
+    """On some network file systems files that are not complete are left alone: another run may write them.
+
+    Where there are locks, a killed run left them, and the next run removes them.
+    """
 
     def refuse(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(lock.fcntl, "flock", refuse)
-    klass.out.mkdir()
     others = klass.out / ".unfinished" / "1-1"
-    others.parent.mkdir()
+    others.parent.mkdir(parents=True)
     others.touch()
-    assert klass.grade().fresh == 6
+    with monkeypatch.context() as patch:
+        patch.setattr(lock.fcntl, "flock", refuse)
+        assert klass.grade().fresh == 6
     assert others.exists()
-
-
-def test_what_a_killed_run_left_unfinished_is_cleared(klass):
-    """Files that never got their name go at the next run, and nothing but results stays after it."""
-    klass.out.mkdir()
-    (klass.out / ".unfinished").mkdir()
-    (klass.out / ".unfinished" / "1-1").touch()
     klass.grade()
-    assert not (klass.out / ".unfinished").exists()
+    assert not others.parent.exists()
 
 
 def test_another_folder_graded_into_the_same_results_is_told(klass, tmp_path):
-    """The gradebook is of the last folder only; a note says once what stays beside it."""
     assert not klass.grade().notes
     write_notebook(tmp_path / "evening" / "zoe" / "01_tiny.ipynb", RIGHT)
     outcome = klass.grade(submissions=tmp_path / "evening")
@@ -285,7 +260,6 @@ def test_another_folder_graded_into_the_same_results_is_told(klass, tmp_path):
 
 
 def test_a_folder_that_only_moved_is_not_told(klass):
-    """Where everything graded before is graded again, there is nothing to tell."""
     klass.grade()
     moved = klass.submissions.rename(klass.submissions.with_name("moved"))
     assert not klass.grade(submissions=moved).notes

@@ -67,7 +67,6 @@ def test_a_check_of_side_effects_earns_nothing_beside_a_failed_check(other, poin
     [(3, 0.7, "2.1"), (7, 0.1, "0.7"), (0.1, 0.3, "0.03"), (11, 0.55, "6.05")],
 )
 def test_a_part_has_no_digits_without_an_end(points, partial_credit, score):
-    """A part of the points is written as a person would write it."""
     assert str(earns((points, "partly", "failed"), partial_credit=partial_credit)[0]) == score
 
 
@@ -88,7 +87,6 @@ def test_a_rubric_is_worth_what_is_written():
     ],
 )
 def test_partial_credit_is_explained(checks, number):
-    """One sentence says why a check earned half, one why a check that holds earned nothing."""
     assert len(remarks(checks)) == number
 
 
@@ -101,7 +99,6 @@ TRIPLES = st.lists(st.tuples(POINTS, OUTCOMES, OUTCOMES), min_size=1, max_size=6
 @given(TRIPLES)
 @example([(1e17, "passed", None), (0.001, "failed", None)])
 def test_never_more_than_half_unless_all_passed(triples):
-    """More than half is earned only when every check passed, and then it is everything."""
     worth, score = total(points for points, *_ in triples), total(earns(*triples))
     if all(outcome == "passed" for _, outcome, _ in triples):
         assert score == worth
@@ -112,7 +109,6 @@ def test_never_more_than_half_unless_all_passed(triples):
 @settings(max_examples=100, deadline=None, database=None)
 @given(TRIPLES, st.data())
 def test_passing_one_more_check_never_costs(triples, data):
-    """A check that passes after all never lowers the score."""
     place = data.draw(st.integers(0, len(triples) - 1))
     better = [*triples]
     better[place] = (triples[place][0], "passed", triples[place][2])
@@ -123,7 +119,6 @@ def test_passing_one_more_check_never_costs(triples, data):
     ("partial_credit", "score"), [(0, 0), (0.1, 0.7), (0.25, 1.75), (0.5, 3.5), (0.75, 5.25), (1, 7)]
 )
 def test_partial_credit_is_as_it_is_set(partial_credit, score):
-    """Where a check fails, the others earn their points, up to the part of the question that is set."""
     checks = [(7, "partly", "failed"), (3, "failed", "failed")]
     assert total(earns(*checks, partial_credit=partial_credit)) == score
     assert earns((7, "passed", "failed"), (3, "passed", "failed"), partial_credit=partial_credit) == [7, 3]
@@ -142,7 +137,6 @@ def test_partial_credit_is_as_it_is_set(partial_credit, score):
     ],
 )
 def test_points_are_divided_in_hundredths(points, worth, shares):
-    """What a question is worth is divided among its checks by their points, without digits without an end."""
     assert apportioned(points, worth) == shares
 
 
@@ -153,7 +147,6 @@ def test_points_are_divided_in_hundredths(points, worth, shares):
 )
 @example([3.0, 10.0, 2.0, 5.0, 4.0, 0.5], 44.27)
 def test_divided_points_add_up(points, worth):
-    """The checks of a question are worth exactly what it is worth, and each is worth something."""
     shares = apportioned(points, worth)
     assert total(shares) == worth
     assert min(shares) > 0

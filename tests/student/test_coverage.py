@@ -44,20 +44,17 @@ def test_levels_are_named(levels, said):
 
 
 def test_several_questions_have_one_short_sentence():
-    """A notebook names no levels, because each task lists its own."""
     assert coverage_of_several([question(FEW), question({})]) == COVERAGE_OF_SEVERAL
     said = "The graded checks test everything that the tasks say."
     assert coverage_of_several([question({}), question({})]) == said
 
 
 def test_a_question_without_levels_has_its_task():
-    """Where no levels are known, the sentence names the task."""
     said = "The public check passes. The graded checks test everything that the task says."
     assert coverage(question({})) == said
 
 
 def test_levels_come_from_the_notebook(tmp_path):
-    """The levels are those of the metadata; entries of other types are ignored."""
     notebook = released()
     notebook["metadata"]["grader"]["levels"] = {**LEVELS, "q2": 3, "q3": {"x": 4, "y": ["is 1", 2]}}
     first, second, third = open_notebook(write(tmp_path / "01_small.ipynb", notebook)).questions

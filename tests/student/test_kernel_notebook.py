@@ -49,203 +49,106 @@ sys.modules["otter"] = types.ModuleType("otter")
 sys.modules["otter"].Notebook = types.SimpleNamespace(_grading_mode=True)"""
 
 
+OFF = "def double(x):\n    torch.set_grad_enabled(False)\n    return 0"
+TIMED = "%%time\ndef double(x):\n    y = x\n    return y.missing"
+CATCHES = "def double(x):\n    while True:\n        try: x += 0\n        except Exception: pass"
+DRAWN = "w = torch.ones(1, requires_grad=True)\ndef double(x):\n    return w * 3 if x == 2 else 1"
+APPENDS = "def double(x):\n    if x > 5:\n        return x\n    return [].append(x)"
+GRAD = "def leaf(n):\n    w = torch.zeros(n, requires_grad=True)\n    return w"
+BREAKS = "import grader.notebook\nkept, grader.notebook._run = grader.notebook._run, None"
+RESTORES = "import grader.notebook, sys\ngrader.notebook._run = kept"
+NO_COLON, OPEN = "def double(x)\n    return x", "def double(x):\n    return (x"
+INNER = "def double(x):\n    def inner(): return x\n    inner()"
+NO_LEAF = "def leaf(n):\n    torch.zeros(n, requires_grad=True)"
+USES_HELPER = "def double(x):\n    return helper(x)"
+SQUARE = "def double(x):\n    return x * x"
+ASKS = "def double(x):\n    return int(input('x? '))"
+STOPS = "%%time\ny = 1\ny.missing\ndef double(x): pass"
+GRAD_OFF, GRAD_ON = "torch.set_grad_enabled(False)", "torch.set_grad_enabled(True)"
+LIST, TWO = "def leaf(n):\n    return [n]", 'grader.check("q1", "q2")'
+CAPTURED = TIMED.replace("%%time", "\n%%capture")
+OLD = "So double is still your old function"
+SYNTAX = "The cell of q1 did not run: it stopped with SyntaxError: expected ':', in line 1."
+
+
 def told(status, name, words, *cells):
     """A case: its name, its cells, the last of which asks for something, the status, and what is said."""
     return name, cells, status, words
 
 
-def checked(status, name, words, *cells):
-    """The same of a check of q1."""
-    return told(status, name, words, *cells, CHECK)
+def checked(status, name, words, *cells, question="q1"):
+    """The same of a check of a question."""
+    return told(status, name, words, *cells, f'grader.check("{question}")')
 
 
 fails, passes, stale = (partial(checked, status) for status in ("fails", "passes", "stale"))
 
 CASES = [
     checked("missing", "before its cell", "Run the cell of q1 first: double is not defined."),
-    checked(
-        "missing",
-        "a cell that never ran through",
-        "The cell of q1 did not run: it stopped with SyntaxError: expected ':', in line 1."
-        " So double is not defined: fix the cell, and run it again.",
-        "def double(x)\n    return x",
-    ),
+    checked("missing", "a cell that never ran through", f"{SYNTAX} So double is not defined: fix", NO_COLON),
     checked("untouched", "untouched", "double is still the starter code: fix it above", STUBS["q1"]),
-    checked("untouched", "a stub with a comment", "(not started yet)", STUBS["q1"] + "  # why?"),
     fails("no return", "None: is a return missing? ... not 4", "def double(x):\n    x + x"),
     fails("other parameters", "Keep the parameters of double", "def double():\n    return 4"),
-    told(
-        "fails",
-        "no return, and the test cannot go on",
-        "leaf returned None: is a return missing?",
-        "def leaf(n):\n    torch.zeros(n, requires_grad=True)",
-        'grader.check("q2")',
-    ),
-    told(
-        "fails",
-        "a return of a .grad that is None",
-        "leaf returned None, by `return w.grad`. `backward()` fills the `.grad` of a tensor that",
-        "def leaf(n):\n    w = torch.zeros(n, requires_grad=True)\n    return w.grad",
-        'grader.check("q2")',
-    ),
-    fails(
-        "a return of a call",
-        "double returned None, by `return x` or `return [].append(x)`, or because no `return` with a value",
-        "def double(x):\n    if x > 5:\n        return x\n    return [].append(x)",
-    ),
+    fails("no return of a leaf", "leaf returned None: is a return missing?", NO_LEAF, question="q2"),
+    fails("a .grad", "returned None, by `return w.grad`. `backward()` fills", f"{GRAD}.grad", question="q2"),
+    fails("a return of a call", "double returned None, by `return x` or `return [].append(x)`, or", APPENDS),
     fails("a lambda", "double returned None, by `print(x)`.", "double = lambda x: print(x)"),
-    fails(
-        "a return in a function of the answer's",
-        "double returned None: is a return missing?",
-        "def double(x):\n    def inner(): return x\n    inner()",
-    ),
-    told(
-        "fails",
-        "something else returned",
-        "The check cannot go on: AttributeError: 'list' object has ... (leaf returned something of type",
-        "def leaf(n):\n    return [n]",
-        'grader.check("q2")',
-    ),
-    told(
-        "fails",
-        "an error of torch",
-        "A trainable leaf is overwritten while gradients are recorded ... in leaf, line 3 of its cell: ",
-        "def leaf(n):\n    w = torch.zeros(n, requires_grad=True)\n    return w.add_(1)",
-        'grader.check("q2")',
-    ),
-    fails(
-        "an error in a helper",
-        "Your code stopped with NameError: name 'missing' is not defined ... in helper, line 3 of its cell",
-        HELPER,
-        "def double(x):\n    return helper(x)",
-    ),
+    fails("a return of an inner function", "double returned None: is a return missing?", INNER),
+    fails("a list", "'list' object has ... (leaf returned something of", LIST, question="q2"),
+    fails("an error of torch", "A trainable leaf ... in leaf, line 3 of", f"{GRAD}.add_(1)", question="q2"),
+    fails("an error in a helper", "'missing' ... in helper, line 3 of its cell", HELPER, USES_HELPER),
     fails("it leaves Python", "stopped with SystemExit: 3", "def double(x):\n    raise SystemExit(3)"),
-    passes(
-        "right",
-        f"✔ q1 · Title of q1 (passes) ... {COVERAGE} So far 1 of 3 public checks pass.",
-        ANSWERS["q1"],
-    ),
-    stale(
-        "an old function",
-        "did not run: it stopped with SyntaxError ... in line 2. So double is still your old function,"
-        " which was not checked: fix the cell, and run it again.",
-        "def double(x):\n    return (x",
-    ),
-    stale(
-        "an old function, by its misspelt def",
-        "So double is still your old function",
-        RIGHT,
-        "deff double(x):\n    pass",
-    ),
+    passes("right", f"✔ q1 · Title of q1 (passes) ... {COVERAGE} So far 1 of 3 public checks pass.", RIGHT),
+    stale("an old function", f"SyntaxError ... in line 2. {OLD}, which was not checked: fix the cell", OPEN),
+    stale("an old function, by its misspelt def", OLD, RIGHT, "deff double(x):\n    pass"),
     stale(
         "an old function that is wrong",
         "! q1 · Title of q1 (not checked: the cell above did not run)",
-        "def double(x):\n    return x * x",
-        "RIGHT = grader.check('q1')",
-        "def double(x) return x",
+        *(SQUARE, "RIGHT = grader.check('q1')", "def double(x) return x"),
     ),
     passes("right again", "✔ Two becomes four.", RIGHT),
-    stale("an old function again", "did not run", "def double(x):\n    return (x"),
-    stale("an old function, and the first cell again", "So double is still your old function", FIRST),
+    stale("an old function again", "did not run", OPEN),
+    stale("an old function, and the first cell again", OLD, FIRST),
     told("", "all, with an old function", "0 of 3 public checks pass.", "grader.check_all()"),
-    stale(
-        "an old function after an error above",
-        "did not run: it stopped with ZeroDivisionError: division by zero, in line 1.",
-        "1 / 0\ndef double(x):\n    return x + x",
-    ),
+    stale("an error above", "ZeroDivisionError: division by zero, in line 1.", f"1 / 0\n{RIGHT}"),
     passes("an error below", "✔ Two becomes four.", ANSWERS["q1"] + "\n1 / 0"),
-    told("passes", "by its function", "q1 · Title", 'grader.check("double")'),
-    told("passes", "a leaf", "It requires grad.", ANSWERS["q2"], 'grader.check("q2")'),
-    told("passes", "a class", "It counts.", ANSWERS["q3"], 'grader.check("q3")'),
+    checked("passes", "by its function", "q1 · Title", question="double"),
+    passes("a leaf", "It requires grad.", ANSWERS["q2"], question="q2"),
+    passes("a class", "It counts.", ANSWERS["q3"], question="q3"),
     passes("printing", "passes", PRINTS),
     passes("warning", "passes", WARNS),
     fails("an endless loop", "Your code was stopped after 0.5 s", "def double(x):\n    while True: pass"),
-    fails(
-        "an endless loop that catches errors",
-        "was stopped after 0.5 s ... in double, line",
-        "def double(x):\n    while True:\n        try: x += 0\n        except Exception: pass",
-    ),
+    fails("an endless loop that catches errors", "was stopped after 0.5 s ... in double, line", CATCHES),
     fails("hostile", "ValueError", "def double(x):\n    raise ValueError('<script>1</script>\\x1b[2J')"),
     told("", "no name", 'Name a question, as in grader.check("q1"): this notebook', "grader.check()"),
-    told("", "unknown question", "There is no q9; this notebook has q1 to q3.", 'grader.check("q9")'),
-    told(
-        "",
-        "two questions",
-        'grader.check takes one question: grader.check("q1"), then grader.check("q2"). To check all of them,',
-        'grader.check("q1", "q2")',
-    ),
-    told("", "no question at all", "There is no None; this notebook has q1 to q3.", "grader.check(None)"),
+    checked("", "unknown question", "There is no q9; this notebook has q1 to q3.", question="q9"),
+    told("", "two questions", 'one question: grader.check("q1"), then ... To check all of them', TWO),
     told("", "Otter's export", "There is no grader.export here ... save the notebook", "grader.export()"),
-    fails(
-        "a graph in the first test only",
-        "✘ Two becomes four. ... ✘ Three becomes six.",
-        "w = torch.ones(1, requires_grad=True)\ndef double(x):\n    return w * 3 if x == 2 else 1",
-    ),
+    fails("a graph in the first test only", "✘ Two becomes four. ... ✘ Three becomes six.", DRAWN),
     told("", "a hint", "q3, hint 1 of 2 ... The hint number 1.", 'grader.hint("q3")'),
     told("", "a next hint", "q3, hint 2 of 2 ... The hint number 2.", 'grader.hint("Counter")'),
     told("", "a hint to nothing", "Name a question, as in grader.check", "grader.hint()"),
-    fails(
-        "an answer that asks",
-        "stopped with EOFError: a check cannot wait for input: remove input() from your answer",
-        "def double(x):\n    return int(input('x? '))",
-    ),
-    told(
-        "",
-        "all",
-        "3 of 3 public checks pass. ... ✔ q1 ... ✔ q2 ... ✔ q3",
-        ANSWERS["q1"],
-        ANSWERS["q2"],
-        "grader.check_all()",
-    ),
+    fails("an answer that asks", "EOFError: a check cannot wait for input: remove input() from", ASKS),
+    told("", "all", "3 of 3 public ... ✔ q1 ... ✔ q2 ... ✔ q3", *ANSWERS.values(), "grader.check_all()"),
     passes("import grader", "q1 · Title of q1", "import grader"),
-    checked(
-        "",
-        "gradients are off",
-        "Gradients are switched off in this kernel, so no check can tell ... torch.set_grad_enabled(True)",
-        "torch.set_grad_enabled(False)",
-    ),
+    checked("", "gradients are off", "in this kernel ... torch.set_grad_enabled(True)", GRAD_OFF),
     fails(
-        "an answer that leaves gradients off",
-        "✘ Two becomes four. ... double left gradients switched off: torch.is_grad_enabled() is False",
-        "torch.set_grad_enabled(True)",
-        "def double(x):\n    torch.set_grad_enabled(False)\n    return 0",
+        "an answer that leaves them off",
+        "✘ Two becomes four. ... left gradients switched off: ",
+        GRAD_ON,
+        OFF,
     ),
+    fails("an error in a timed cell", "in double, line 4 of its cell: return y.missing", TIMED),
+    fails("an error in a captured cell", "in double, line 5 of its cell: return y.missing", CAPTURED),
+    stale("a timed cell that stops", "'int' object has no attribute 'missing', in line 3.", STOPS),
     fails(
-        "an error in a timed cell",
-        "AttributeError ... in double, line 4 of its cell: return y.missing",
-        "%%time\ndef double(x):\n    y = x\n    return y.missing",
-    ),
-    fails(
-        "an error in a captured cell",
-        "AttributeError ... in double, line 5 of its cell: return y.missing",
-        "\n%%capture\ndef double(x):\n    y = x\n    return y.missing",
-    ),
-    stale(
-        "a timed cell that stops",
-        "it stopped with AttributeError: 'int' object has no attribute 'missing', in line 3.",
-        "%%time\ny = 1\ny.missing\ndef double(x): pass",
-    ),
-    fails(
-        "the same answer again",
-        "has not run since the last check. The checked version has the line `return x * x`: if the cell",
-        "def double(x):\n    # twice\n    return x * x",
-        "CHECKED = grader.check('q1')",
+        *("the same answer again", "The checked version has the line `return x * x`: if the cell"),
+        *("def double(x):\n    # twice\n    return x * x", "CHECKED = grader.check('q1')"),
     ),
     checked(
-        "",
-        "a mistake of ours",
-        "This check failed by a mistake of its own (TypeError ... Restart the kernel",
-        "import grader.notebook\nkept, grader.notebook._run = grader.notebook._run, None",
-        FIRST,
+        "", "a mistake of ours", "by a mistake of its own (TypeError ... Restart the kernel", BREAKS, FIRST
     ),
-    checked(
-        "",
-        "where Otter grades",
-        "None",
-        "import grader.notebook, sys\ngrader.notebook._run = kept",
-        OTTER,
-        FIRST,
-    ),
+    checked("", "where Otter grades", "None", RESTORES, OTTER, FIRST),
 ]
 
 
@@ -267,7 +170,6 @@ def said(tmp_path_factory):
     ("name", "status", "words"), [(n, s, w) for n, _, s, w in CASES], ids=[c[0] for c in CASES]
 )
 def test_each_case_is_told(said, name, status, words):
-    """A check gives back a status, and a text that says what was seen."""
     seen, text, _ = said[name]
     assert seen == status
     assert "Traceback" not in text
@@ -284,18 +186,15 @@ def test_the_page_folds_what_was_printed(said):
     ):
         _, _, page = said[name]
         folded = page.partition('<details class="autograd-printed"')[2]
-        assert f">{summary}</summary>" in folded
-        assert inside in folded
+        assert f">{summary}</summary>" in folded and inside in folded
         assert inside not in page.partition("<details")[0]
         assert len(page) < 20_000
     assert "autograd-printed" not in said["right"][2]
 
 
 def test_a_page_escapes_what_students_write(said):
-    """No text of a student's becomes HTML, and none of it controls a terminal."""
     _, text, page = said["hostile"]
-    assert "<script>" not in page
-    assert "&lt;script&gt;" in page
+    assert "<script>" not in page and "&lt;script&gt;" in page
     assert "\x1b" not in text + page
 
 
@@ -323,7 +222,6 @@ def test_a_hint_about_an_error_that_is_gone_is_skipped(tmp_path):
 
 
 def test_a_hint_has_the_number_of_the_notebook(said):
-    """The card numbers its hints as the notebook does."""
     _, text, page = said["the same answer again"]
     for number in (1, 2):
         assert f"  Hint {number}: The hint number {number}." in text
@@ -332,14 +230,12 @@ def test_a_hint_has_the_number_of_the_notebook(said):
 
 
 def test_a_verdict_on_starter_code_is_folded(said):
-    """The verdict on starter code is folded, so that no mark stands for the cell above."""
     above, folded, _ = said["untouched"][2].partition('<details class="autograd-tests"')
     assert folded
     assert 'role="list"' not in above
 
 
 def test_an_old_function_has_no_verdict(said):
-    """Below a cell that did not run there are no results, hints or pictures of an older function."""
     for name in ("an old function", "an old function that is wrong", "an old function again"):
         _, text, page = said[name]
         assert "details" not in page
@@ -366,19 +262,14 @@ def test_the_card_counts_as_the_terminal_does(tmp_path, warm_ipython):
 
 def drawn_in(page):
     """The SVG that a page shows behind its X-ray's summary."""
-    picture = page.partition('<details class="autograd-xray"')[2].partition(
-        'src="data:image/svg+xml;base64,'
-    )[2]
+    xray = page.partition('<details class="autograd-xray"')[2]
+    picture = xray.partition('src="data:image/svg+xml;base64,')[2]
     return b64decode(picture.partition('"')[0]).decode()
 
 
-def test_the_picture_is_folded(said):
-    """Beside a verdict is a folded picture of what the function was given and returned."""
+def test_the_picture_is_folded_and_of_the_test_that_failed(said):
+    """It shows what was given and returned; a failed test is drawn, not a later one; if nothing, none."""
     assert "returned" in drawn_in(said["a leaf"][2])
-
-
-def test_the_picture_is_of_the_test_that_failed(said):
-    """Where nothing was recorded there is no picture, and a failed test is drawn, not a later one."""
     assert "autograd-xray" not in said["right"][2]
     assert "Mul" in drawn_in(said["a graph in the first test only"][2])
 
@@ -408,15 +299,21 @@ def without_metadata(cells):
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        pytest.param({".handout/01_small.ipynb": released()}, "(passes)", id="released, and renamed"),
-        pytest.param({"Small (2).ipynb": released()}, "(passes)", id="renamed, with checks of its own"),
-        pytest.param({"brought/01_small.ipynb": released()}, "(passes)", id="brought by the package"),
-        pytest.param(
+        ({".handout/01_small.ipynb": released()}, "(passes)"),
+        ({"Small (2).ipynb": released()}, "(passes)"),
+        ({"brought/01_small.ipynb": released()}, "(passes)"),
+        (
             {"01_small.ipynb": without_metadata([code(STUBS["q1"])])},
-            "The checks of 01_small were not found: install the course's package",
-            id="nothing but cells",
+            "were not found: install the course's package",
         ),
-        pytest.param({}, "The checks of 01_small were not found", id="nothing"),
+        ({}, "The checks of 01_small were not found"),
+    ],
+    ids=[
+        "released",
+        "renamed, with checks of its own",
+        "brought by the package",
+        "nothing but cells",
+        "nothing",
     ],
 )
 def test_the_checks_are_found(files, words, tmp_path, warm_ipython):
@@ -431,7 +328,6 @@ def test_the_checks_are_found(files, words, tmp_path, warm_ipython):
 
 
 def test_a_cell_that_was_changed_and_not_run_is_noticed(tmp_path, warm_ipython):
-    """Where the open notebook was saved with another version of a cell than ran, the verdict says so."""
     path = write(tmp_path / "01_small.ipynb", released())
     before = f"import os; os.environ['JPY_SESSION_NAME'] = {str(path)!r}\n"
     now, later = (f"os.utime({str(path)!r}, (0, {when}))" for when in (0, 1 << 40))

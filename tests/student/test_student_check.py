@@ -63,30 +63,28 @@ HARD = [
 
 def look(path, questions=None, seconds=20.0):
     notebook = open_notebook(path)
-    return check(
-        notebook,
-        [notebook.question(question) for question in questions or ("q1", "q2", "q3")],
-        seconds,
-        RunnerProcess,
-    )
+    asked = [notebook.question(question) for question in questions or ("q1", "q2", "q3")]
+    return check(notebook, asked, seconds, RunnerProcess)
+
+
+def python(*arguments, cwd=ROOT, **environment):
+    """Run Python; what it returned."""
+    variables = {**os.environ, **environment}
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, env=variables, capture_output=True, check=False)
 
 
 def run(*arguments):
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
-@pytest.fixture(scope="module")
-def hard(tmp_path_factory):
-    """A notebook of which much goes wrong, and what was found."""
-    folder = tmp_path_factory.mktemp("hard")
-    (folder / "beside.csv").write_text("1,2")
-    return look(write_work(folder, HARD), seconds=8.0)  # importing matplotlib takes seconds on a busy machine
-
-
-def test_each_cell_that_fails_is_named(hard):
-    """Exactly the cells that fail are listed, with what was raised and the nearest line of the notebook."""
-    found = {cell: (failure.text, failure.cell, failure.line) for cell, failure in hard.cells}
-    assert found == {
+def test_cells_that_fail_are_named_and_cost_only_themselves(tmp_path):
+    """Each is named with its error and the nearest line of the notebook, and so is an error in a test."""
+    (tmp_path / "beside.csv").write_text("1,2")
+    hard = look(
+        write_work(tmp_path, HARD), seconds=8.0
+    )  # importing matplotlib takes seconds on a busy machine
+    assert {cell: (failure.text, failure.cell, failure.line) for cell, failure in hard.cells} == {
         6: ("stopped with EOFError: EOF when reading a line", 6, 1),
         7: ("stopped with FileNotFoundError: [Errno 2] No such file or directory: 'beside.csv'", 7, 1),
         9: ("stopped with NameError: name 'missing_name' is not defined", 8, 2),
@@ -94,19 +92,7 @@ def test_each_cell_that_fails_is_named(hard):
         11: ("took longer than 8 s, and was stopped", 11, 3),
         15: ("stopped with SystemExit: \ufffd[2J::error::\ufffd bye", 15, 1),
     }
-
-
-def test_cells_that_fail_cost_only_themselves(hard):
-    """Whatever cells did, also to our files, the others are checked, in the modes of a fresh notebook."""
-    assert {one.question.id: one.status for one in hard.questions} == {
-        "q1": "fails",
-        "q2": "passes",
-        "q3": "untouched",
-    }
-
-
-def test_an_error_within_a_function_is_found_there(hard):
-    """What a function raised in a test is told as its own, with the line where it happened."""
+    assert [one.status for one in hard.questions] == ["fails", "passes", "untouched"]
     _, failure = hard.questions[0].tests[0]
     assert failure.text == "stopped with AttributeError: 'int' object has no attribute 'strip'"
     assert (failure.cell, failure.line, failure.code, failure.said) == (16, 3, "y = x.strip()", False)
@@ -114,20 +100,12 @@ def test_an_error_within_a_function_is_found_there(hard):
 
 def test_whatever_ends_the_process_is_found_and_the_rest_goes_on(tmp_path):
     """A cell and tests that end Python or never end are named, and everything else is checked."""
-    path = write_work(
-        tmp_path,
-        [
-            "import os, shutil, torch",
-            "os._exit(0)",
-            ANSWERS["q1"].replace("return", "while x == 3: __import__('time').sleep(0.01)\n    return"),
-            ANSWERS["q2"],
-            "import os\nclass Counter:\n    def __call__(self):\n        os.kill(os.getpid(), 11)",
-        ],
-    )
-    found = look(path, seconds=1.0)
-    assert [(cell, one.text) for cell, one in found.cells] == [
-        (2, "ended Python (exit status 0), so it was left out")
-    ]
+    loops = ANSWERS["q1"].replace("return", "while x == 3: __import__('time').sleep(0.01)\n    return")
+    dies = "import os\nclass Counter:\n    def __call__(self):\n        os.kill(os.getpid(), 11)"
+    cells = ["import os, shutil, torch", "os._exit(0)", loops, ANSWERS["q2"], dies]
+    found = look(write_work(tmp_path, cells), seconds=1.0)
+    ((cell, left_out),) = found.cells
+    assert (cell, left_out.text) == (2, "ended Python (exit status 0), so it was left out")
     double, leaf, counter = found.questions
     assert (double.status, leaf.status, counter.status) == ("fails", "passes", "fails")
     (_, none), (_, late) = double.tests
@@ -156,9 +134,7 @@ def test_the_command_says_what_passes_and_what_is_next(tmp_path, monkeypatch, wa
     path = write(tmp_path / "01_small.ipynb", worked(q1="def double(x):\n    return x * x", q3=ANSWERS["q3"]))
     done = run("check", path)
     assert done.exit_code == 1
-    assert (
-        done.output
-        == f"""\
+    said = f"""\
 01_small.ipynb
   ✘ q1  Title of q1
       ✔ Two becomes four.
@@ -172,27 +148,31 @@ The graded checks test everything that the tasks say.
 Next: q1, Title of q1.
 Stuck? python -m grader hint {str(path).removesuffix(".ipynb")} q1
 """
-    )
+    assert done.output == said
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["01_smaal", "q1"], "did you mean 01_small.ipynb?"),
-        (["Small"], "did you mean 01_small.ipynb?"),
-        (["07_other"], "go to the folder that holds yours"),
-        (["."], "is a folder: name a notebook in it, such as 01_small.ipynb"),
-        (["01_small", "q9"], "it has q1 (double), q2 (leaf), q3 (Counter)"),
-        (["q2"], "q2 is a question: name its notebook first, as in 01_small q2."),
-        (["leaf"], "leaf is a question: name its notebook first, as in 01_small leaf."),
-        (["01_small", "q1", "--github"], "belongs into a workflow"),
-        ([], "Missing argument 'NOTEBOOK'"),
-        (["99_letters.ipynb"], "is not a notebook of this course"),
-        (["98_broken.ipynb"], "is not a notebook: its text is not JSON"),
-        (["README.md"], "README.md is not a notebook: name one, such as 01_small.ipynb\n"),
+        (["check", "01_smaal", "q1"], "did you mean 01_small.ipynb?"),
+        (["check", "Small"], "did you mean 01_small.ipynb?"),
+        (["check", "07_other"], "go to the folder that holds yours"),
+        (["check", "."], "is a folder: name a notebook in it, such as 01_small.ipynb"),
+        (["check", "01_small", "q9"], "it has q1 (double), q2 (leaf), q3 (Counter)"),
+        (["check", "q2"], "q2 is a question: name its notebook first, as in 01_small q2."),
+        (["check", "leaf"], "leaf is a question: name its notebook first, as in 01_small leaf."),
+        (["check", "01_small", "q1", "--github"], "belongs into a workflow"),
+        (["check"], "Missing argument 'NOTEBOOK'"),
+        (["check", "99_letters.ipynb"], "is not a notebook of this course"),
+        (["check", "98_broken.ipynb"], "is not a notebook: its text is not JSON"),
+        (["check", "README.md"], "README.md is not a notebook: name one, such as 01_small.ipynb\n"),
+        (["hint", "q2"], "q2 is a question: name"),
+        (["hint", "01_small"], "Missing argument 'QUESTION'"),
+        (["reset", "q2"], "q2 is a question: name"),
+        (["reset", "01_small"], "Missing argument 'QUESTION'"),
     ],
 )
-def test_what_cannot_be_checked_is_said(arguments, said, tmp_path, monkeypatch):
+def test_what_cannot_be_done_is_said(arguments, said, tmp_path, monkeypatch):
     """A wrong name, question or file ends with 2 and says what to do; nothing is run."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GITHUB_OUTPUT", raising=False)
@@ -200,23 +180,9 @@ def test_what_cannot_be_checked_is_said(arguments, said, tmp_path, monkeypatch):
     write(tmp_path / "99_letters.ipynb", {"cells": [], "metadata": {}})
     (tmp_path / "98_broken.ipynb").write_text("{")
     (tmp_path / "README.md").write_text("# Autograd")
-    done = run("check", *arguments)
+    done = run(*arguments)
     assert done.exit_code == 2
     assert said in done.stderr
-
-
-@pytest.mark.parametrize("command", ["hint", "reset"])
-def test_a_question_without_its_notebook_is_said(command, tmp_path, monkeypatch):
-    """`hint q2` and `reset q2` say that q2 is a question, and without a question one is asked for."""
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path / "01_small.ipynb", released())
-    for arguments, said in (
-        (["q2"], "q2 is a question: name"),
-        (["01_small"], "Missing argument 'QUESTION'"),
-    ):
-        done = run(command, *arguments)
-        assert done.exit_code == 2
-        assert said in done.stderr
 
 
 def test_a_question_that_is_not_started_shows_what_the_stub_does(tmp_path, warm_runners):
@@ -231,43 +197,19 @@ def test_a_question_that_is_not_started_shows_what_the_stub_does(tmp_path, warm_
         "      ✘ It counts.",
         "        The second call is not counted.",
     ]
-    assert among.output.splitlines()[1:] == [
-        "  ✔ q1  Title of q1",
-        "  · q2  Title of q2  (not started yet)",
-        "  · q3  Title of q3  (not started yet)",
-        "",
-        "1 of 3 public checks pass.",
-        COVERAGE_OF_SEVERAL,
-        "Next: q2, Title of q2.",
-        f"Stuck? python -m grader hint {str(path).removesuffix('.ipynb')} q2",
-    ]
+    assert "\n  · q3  Title of q3  (not started yet)\n\n1 of 3 public checks pass." in among.output
+    assert f"\n{COVERAGE_OF_SEVERAL}\nNext: q2, Title of q2.\n" in among.output
 
 
 def test_an_endless_line_is_named(tmp_path):
-    """Where the line of a cell that never ends is known it is shown, and the cell is left out."""
-    log = RunLog(
-        open_notebook(write_work(tmp_path, ["for_ever()", "def for_ever():\n    while 1: pass"])), 1.0
-    )
+    notebook = open_notebook(write_work(tmp_path, ["for_ever()", "def for_ever():\n    while 1: pass"]))
+    log = RunLog(notebook, 1.0)
     log.note({"cell": 1})
     log.note({"ended": "took longer than 1 s", "at": [2, 2]})
     assert log.request([])["cells"] == [[2, "def for_ever():\n    while 1: pass"]]
     failure = log.cells[1]
     assert failure.text == "took longer than 1 s, so it was left out"
     assert (failure.cell, failure.line, failure.code) == (2, 2, "while 1: pass")
-
-
-def test_gradients_left_switched_off_are_reported_first(tmp_path, warm_runners):
-    """A call that leaves gradients off fails its test with that reason; the next test has them on again."""
-    off = """\
-def double(x):
-    was_on = torch.is_grad_enabled()
-    torch.set_grad_enabled(False)
-    return 2 * x if was_on else 0"""
-    found = look(write_work(tmp_path, ["import torch", off, ANSWERS["q2"]]), ["q1", "q2"])
-    (_, first), (_, second) = found.questions[0].tests
-    assert first.text.startswith("double left gradients switched off: torch.is_grad_enabled() is False")
-    assert first.said and second.text == first.text
-    assert found.questions[1].status == "passes"
 
 
 def test_a_question_that_passes_beside_a_failed_cell_is_told_of_it(tmp_path, warm_runners):
@@ -287,7 +229,6 @@ def test_a_question_that_passes_beside_a_failed_cell_is_told_of_it(tmp_path, war
 
 
 def test_a_syntax_error_below_a_question_is_one_line(tmp_path, warm_runners):
-    """The check of q1 says in one line that the cell of q3 fails; the check of q3 says why."""
     write(tmp_path / ".handout" / "01_small.ipynb", released())
     path = write(tmp_path / "01_small.ipynb", worked(q1=ANSWERS["q1"], q3="class Counter\n    pass"))
     first, third = (run("check", path, question).output.splitlines() for question in ("q1", "q3"))
@@ -330,7 +271,6 @@ def test_an_answer_below_an_error_is_checked_as_grading_does(tmp_path, warm_runn
 
 
 def test_a_long_error_of_a_student_is_cut(tmp_path, warm_runners):
-    """Of a line of an error of their own 200 characters are shown, and slices stay as they were written."""
     cell = "def double(x):\n    if x == 3: return [1][::-1] + x\n    raise ValueError('y' * 300)"
     found = look(write_work(tmp_path, [cell]), ["q1"])
     (_, first), (_, second) = found.questions[0].tests
@@ -340,7 +280,6 @@ def test_a_long_error_of_a_student_is_cut(tmp_path, warm_runners):
 
 
 def test_a_timed_cell_keeps_its_line_numbers(tmp_path, warm_runners):
-    """A line below `%%time` has the number that it has in the cell."""
     cell = "%%time\ndef double(x):\n    y = x\n    return y.missing"
     (_, failure), *_ = look(write_work(tmp_path, [cell]), ["q1"]).questions[0].tests
     assert (failure.cell, failure.line, failure.code) == (1, 4, "return y.missing")
@@ -355,9 +294,9 @@ def test_a_timed_cell_keeps_its_line_numbers(tmp_path, warm_runners):
         ([ANSWERS["q1"], ANSWERS["q1"]], 2, "line 2 of the cell of q1"),
         (["# a helper\n\ndef helper(x):\n    return x"], 1, "code cell 1 (`def helper(x):`), line 2"),
         (
-            ["print('a long line that has more than forty characters')"],
+            ["x = 'more than forty characters in a line'"],
             1,
-            "code cell 1 (`print('a long line that has more than fo ...`), line 2",
+            "(`x = 'more than forty characters in a lin ...`), line 2",
         ),
         (["# nothing"], 1, "code cell 1, line 2"),
         (["x = `1`"], 1, "code cell 1 (`x = '1'`), line 2"),
@@ -366,12 +305,11 @@ def test_a_timed_cell_keeps_its_line_numbers(tmp_path, warm_runners):
 def test_a_line_is_named_as_jupyter_shows_it(sources, number, place, tmp_path):
     """A cell is named by its question or, because Jupyter shows no number, by its first line of code, too."""
     notebook = open_notebook(write_work(tmp_path, sources))
-    assert notebook.place(number, 2) == place
-    assert notebook.place(number, 0) == place.removeprefix("line 2 of ").removesuffix(", line 2")
+    assert notebook.place(number, 2).endswith(place)
+    assert notebook.place(number, 0).endswith(place.removeprefix("line 2 of ").removesuffix(", line 2"))
 
 
 def test_the_cell_of_a_question_has_the_id_of_its_starter_code(tmp_path):
-    """A later cell that defines the function again is not the question's cell."""
     notebook = worked(q1="x = 1")
     notebook["cells"].append(code(ANSWERS["q1"], "later"))
     write(tmp_path / ".handout" / "01_small.ipynb", released())
@@ -390,7 +328,6 @@ def test_the_cell_of_a_question_has_the_id_of_its_starter_code(tmp_path):
     ],
 )
 def test_numbers_are_rounded_until_they_differ(said, shown):
-    """A message has no more digits than tell its numbers apart, and other numbers stay as they are."""
     assert rounded(said) == shown
 
 
@@ -420,24 +357,15 @@ def test_a_broken_notebook_gets_advice_for_who_works_in_it(content, said, is_nea
 
 
 def test_files_beside_the_notebooks_do_not_take_the_place_of_packages(tmp_path):
-    """`python -m grader` runs beside a `random.py` or a `click.py` of the student's."""
     for name in ("random", "re", "click", "torch", "rich"):
         (tmp_path / f"{name}.py").write_text("raise RuntimeError('mine')")
-    done = subprocess.run(
-        [sys.executable, "-m", "grader", "--help"], cwd=tmp_path, capture_output=True, check=False
-    )
+    done = python("-m", "grader", "--help", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize(
     ("place", "option", "shows_all"),
-    [
-        ("solutions", "--help", True),
-        ("", "--help", True),
-        ("", "--help-all", True),
-        ("..", "--help", False),
-        ("..", "--help-all", True),
-    ],
+    [("solutions", "--help", True), ("..", "--help", False), ("..", "--help-all", True)],
 )
 def test_the_help_shows_the_commands_of_whoever_reads_it(place, option, shows_all, tmp_path, monkeypatch):
     """In a course every command is listed once, the students' first; elsewhere theirs, and how to see all."""
@@ -495,12 +423,9 @@ del os.killpg
 
 
 def test_kernels_and_checks_import_where_there_is_no_alarm(tmp_path):
-    """What runs beside a student's code can be imported on Windows, which lacks these names."""
     program = f"{WITHOUT_WHAT_WINDOWS_LACKS}\nimport grader.notebook, grader.student.runner_cells"
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+    done = python("-c", program)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.long
@@ -512,13 +437,8 @@ def test_it_runs_where_there_is_no_alarm(tmp_path):
     notebook["cells"].insert(3, code("above = 1\nfor_ever()\nbelow = 1"))
     notebook["cells"].insert(4, code("above"))
     path = write(tmp_path / "01_small.ipynb", notebook)
-    done = subprocess.run(
-        [sys.executable, "-m", "grader", "check", str(path), "--seconds", "1"],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONIOENCODING": "cp1252"},
-        capture_output=True,
-        check=False,
-    )
+    windows = {"PYTHONPATH": str(tmp_path), "PYTHONIOENCODING": "cp1252"}
+    done = python("-m", "grader", "check", path, "--seconds", "1", **windows)
     assert done.stderr == b""
     assert done.stdout.decode("cp1252").splitlines()[:8] == [
         "01_small.ipynb",
@@ -533,7 +453,6 @@ def test_it_runs_where_there_is_no_alarm(tmp_path):
 
 
 def test_the_commands_need_nothing_that_only_linux_has():
-    """All commands and all of the student's side can be imported, without warnings, where that is not."""
     program = """\
 import importlib, pkgutil, sys
 for name in ("fcntl", "resource", "pwd", "grp", "termios"):
@@ -544,21 +463,14 @@ for module in pkgutil.iter_modules(grader.student.__path__):
         importlib.import_module(f"grader.student.{module.name}")
 assert "torch" not in sys.modules
 """
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+    done = python("-W", "error", "-c", program)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize(
-    "stem",
-    [
-        COURSE.stems[1],
-        *(pytest.param(s, marks=pytest.mark.long) for s in COURSE.stems if s != COURSE.stems[1]),
-    ],
+    "stem", [pytest.param(s, marks=[pytest.mark.long] * (s != COURSE.stems[1])) for s in COURSE.stems]
 )
 def test_the_reference_passes(stem, tmp_path, warm_runners):
-    """Of the real course every answer passes its public checks, for the points of the hidden ones."""
     (tmp_path / ".handout").mkdir()
     shutil.copy(COURSE.root / "assignments" / f"{stem}.ipynb", tmp_path / ".handout")
     cells = [code(source) for source in COURSE.assignment(stem).reference]
@@ -575,7 +487,6 @@ def test_the_reference_passes(stem, tmp_path, warm_runners):
 @pytest.mark.long
 @pytest.mark.parametrize("stem", COURSE.stems)
 def test_starter_code_is_not_started(stem, tmp_path, warm_runners):
-    """All cells of the notebooks students get run here too, and every question counts as not started."""
     content = (COURSE.root / "assignments" / f"{stem}.ipynb").read_bytes()
     for path in (tmp_path / f"{stem}.ipynb", tmp_path / ".handout" / f"{stem}.ipynb"):
         path.parent.mkdir(exist_ok=True)
@@ -593,7 +504,6 @@ def test_starter_code_is_not_started(stem, tmp_path, warm_runners):
     ],
 )
 def test_a_python_without_torch_is_said(torch, status, said, tmp_path, monkeypatch):
-    """Where torch cannot be imported the notebook is not blamed, and what to install is said."""
     (tmp_path / "torch.py").write_text(torch)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     done = run("check", write_work(tmp_path, []))

@@ -18,18 +18,21 @@ def folder(tmp_path, monkeypatch, warm_runners):
 
 
 def submit(*arguments):
-    """Run the command; return its exit status and the lines it prints."""
     done = CliRunner().invoke(main, ["submit", *arguments])
     return done.exit_code, done.output.splitlines()
 
 
-def test_a_notebook_that_is_ready_is_named_in_full(folder):
-    """The command lists every remark, then the file, its size and when it was saved."""
-    path = write(folder / f"{STEM}.ipynb", worked(**ANSWERS))
+def hand_out_another(folder):
+    """A second notebook, which nobody has started."""
     later = released()
     later["metadata"]["otter"]["assignment_name"] = "02_later"
     for place in (folder, folder / ".handout"):
         write(place / "02_later.ipynb", later)
+
+
+def test_a_notebook_that_is_ready_is_named_in_full(folder):
+    path = write(folder / f"{STEM}.ipynb", worked(**ANSWERS))
+    hand_out_another(folder)
     status, lines = submit()
     assert status == 0
     assert lines[:6] == [
@@ -44,28 +47,23 @@ def test_a_notebook_that_is_ready_is_named_in_full(folder):
     assert lines[7:] == ["", COVERAGE_OF_SEVERAL, "Not started, so ignored: 02_later."]
 
 
-def with_a_cell_that_stops():
-    notebook = worked(**ANSWERS)
-    notebook["cells"].append(code("1 / 0"))
+def answered(q3=ANSWERS["q3"], *cells):
+    """A notebook in which every question is answered, and these cells below."""
+    notebook = worked(**{**ANSWERS, "q3": q3})
+    notebook["cells"] += map(code, cells)
     return notebook
+
+
+WRONG = "class Counter:\n    def __call__(self): return 1"
 
 
 @pytest.mark.parametrize(
     ("notebook", "said"),
     [
-        (
-            worked(q1=ANSWERS["q1"]),
-            "✘ Still the starter code: q2, q3. These questions would earn 0 points.",
-        ),
-        (
-            worked(**{**ANSWERS, "q3": "class Counter:\n    def __call__(self): return 1"}),
-            "✘ The public check fails: q3. To see why: python -m grader check 01_small q3",
-        ),
-        (
-            worked(**{**ANSWERS, "q3": "class Count:\n    pass"}),
-            "✘ Not defined: q3. This question would earn 0 points.",
-        ),
-        (with_a_cell_that_stops(), "✘ A cell fails: fix or delete it, because Jupyter stops there."),
+        (worked(q1=ANSWERS["q1"]), "✘ Still the starter code: q2, q3. These questions would earn 0 points."),
+        (answered(WRONG), "✘ The public check fails: q3. To see why: python -m grader check 01_small q3"),
+        (answered("class Count:\n    pass"), "✘ Not defined: q3. This question would earn 0 points."),
+        (answered(ANSWERS["q3"], "1 / 0"), "✘ A cell fails: fix or delete it, because Jupyter stops there."),
     ],
 )
 def test_problems_are_listed_with_the_file(notebook, said, folder):
@@ -78,10 +76,7 @@ def test_problems_are_listed_with_the_file(notebook, said, folder):
 
 
 def test_a_cell_that_does_not_run_follows_its_remark(folder):
-    """Failed cells are listed below the remark about them, and a question is not called not started then."""
-    notebook = worked(**{**ANSWERS, "q3": "class Counter\n    pass"})
-    notebook["cells"].append(code("1 / 0"))
-    write(folder / f"{STEM}.ipynb", notebook)
+    write(folder / f"{STEM}.ipynb", answered("class Counter\n    pass", "1 / 0"))
     status, lines = submit(STEM)
     assert status == 1
     assert lines[1:8] == [
@@ -97,23 +92,20 @@ def test_a_cell_that_does_not_run_follows_its_remark(folder):
 
 @pytest.mark.parametrize("earlier", [["status"], ["submit"], ["check", STEM]])
 def test_only_what_has_changed_runs(earlier, folder, monkeypatch):
-    """`submit` runs no untouched notebook, and none that has not changed since its last report."""
+    """`submit` and `status` run no untouched notebook, and none that is as it was at its last report."""
     path = write(folder / f"{STEM}.ipynb", worked(**ANSWERS))
-    later = released()
-    later["metadata"]["otter"]["assignment_name"] = "02_later"
-    for place in (folder, folder / ".handout"):
-        write(place / "02_later.ipynb", later)
+    hand_out_another(folder)
     CliRunner().invoke(main, earlier)
     with monkeypatch.context() as nothing:
         nothing.setattr(RunnerPool, "take", lambda _: pytest.fail("a notebook ran again"))
         status, lines = submit()
+        CliRunner().invoke(main, ["status"])
     assert (status, lines[-1]) == (0, "Not started, so ignored: 02_later.")
     write(path, worked(q1=ANSWERS["q1"]))
     assert submit()[0] == 1
 
 
 def test_a_renamed_notebook_and_its_copy_are_ready(folder):
-    """The file's name is advice only; of two copies the command says which one counts."""
     write(folder / "mine (1).ipynb", worked(**ANSWERS))
     write(folder / f"{STEM}-Copy1.ipynb", worked(**ANSWERS))
     status, lines = submit("mine (1).ipynb")
@@ -130,7 +122,6 @@ def test_a_renamed_notebook_and_its_copy_are_ready(folder):
 @pytest.mark.parametrize(
     ("place", "content", "status", "said"),
     [
-        (f"{STEM}.ipynb", "{\n<<<<<<< HEAD\n", 1, "Take one of the two versions"),
         (f"{STEM}.ipynb", "{", 1, "its text is not JSON"),
         (f".ipynb_checkpoints/{STEM}-checkpoint.ipynb", "{", 2, "is an older version that Jupyter keeps"),
         ("02_other", None, 2, "there is no notebook 02_other"),
@@ -138,7 +129,6 @@ def test_a_renamed_notebook_and_its_copy_are_ready(folder):
     ],
 )
 def test_a_file_that_cannot_be_submitted_gets_advice(place, content, status, said, folder):
-    """A merge conflict, a damaged file, a checkpoint or a wrong name is reported with what to do."""
     if content is not None:
         path = folder / place
         path.parent.mkdir(exist_ok=True)
@@ -149,12 +139,6 @@ def test_a_file_that_cannot_be_submitted_gets_advice(place, content, status, sai
 
 
 def test_without_a_started_notebook_there_is_nothing_to_submit(folder):
-    """Notebooks with starter code only are ignored, and the command says where to start."""
     write(folder / f"{STEM}.ipynb", released())
-    assert submit() == (
-        1,
-        [
-            f"Not started, so ignored: {STEM}.",
-            f"There is nothing to submit yet. Start with: python -m grader check {STEM}",
-        ],
-    )
+    start = f"There is nothing to submit yet. Start with: python -m grader check {STEM}"
+    assert submit() == (1, [f"Not started, so ignored: {STEM}.", start])

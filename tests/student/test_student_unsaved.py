@@ -39,7 +39,6 @@ def test_code_that_was_checked_and_is_not_in_the_file_is_said(source, ended, is_
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"\xff", b'{"q1": 3}', b'{"q1": ["x", "later"]}'])
 def test_notes_that_say_nothing_are_left_alone(content, path):
-    """A damaged file of notes, or another's, is no reason to say anything, and the next check replaces it."""
     notes = path.parent / ".ipynb_checkpoints" / f"{STEM}.checked.json"
     notes.parent.mkdir()
     notes.write_bytes(content)
@@ -49,14 +48,12 @@ def test_notes_that_say_nothing_are_left_alone(content, path):
 
 
 def test_nothing_is_noted_where_no_file_is_open(tmp_path):
-    """A kernel of which no notebook is known, as in a console, writes nothing."""
     note_check(tmp_path / "console-1", "q1", "x = 1", 1.0)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("command", ["check", "status", "submit"])
 def test_the_commands_say_it(command, path):
-    """`check`, `status` and `submit` say that the notebook must be saved first."""
     write(path.parent / ".handout" / f"{STEM}.ipynb", released())
     note_check(path, "q1", "x = 1", SAVED + 1.0)
     done = CliRunner().invoke(main, [command, str(path)])

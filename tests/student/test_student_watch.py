@@ -32,7 +32,6 @@ CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder with a released notebook, where q1 has an afterword."""
     notebook = released()
     test = otter_test("q1", CHECKS["q1"], 4, "`x + x` is `2 * x`.")
     notebook["metadata"]["otter"]["tests"]["q1"] = test
@@ -71,7 +70,6 @@ def test_each_save_is_answered_by_what_it_changed(folder):
 
 
 def test_a_terminal_is_cleared_and_a_pipe_is_not(folder):
-    """On a terminal every look begins on an empty screen, and what was shown stays above it."""
     path = write(folder / f"{STEM}.ipynb", worked())
     path.write_text("{")
     shown = {is_terminal: io.StringIO() for is_terminal in (True, False)}
@@ -84,14 +82,12 @@ def test_a_terminal_is_cleared_and_a_pipe_is_not(folder):
 
 
 def save(path, notebook):
-    """Save a notebook as Jupyter does."""
     new = write(path.with_name(".new.ipynb"), notebook)
     new.replace(path)
 
 
 @contextmanager
 def watching(folder, **environment):
-    """`watch` in a pipe."""
     with subprocess.Popen(
         [sys.executable, "-m", "grader", "watch", str(folder)],
         cwd=ROOT,
@@ -179,7 +175,6 @@ def terminal(folder):
 
 
 def test_keys_lead_through_the_questions(terminal):
-    """A question in focus, its hints, the sentence about its pass, the next one, the end."""
     first = terminal.read()
     assert "01_small.ipynb  q1✘ q2· q3·" in first
     assert "Three becomes six.\n        double(3) is not 6" in first
@@ -233,7 +228,6 @@ def test_a_check_is_dropped_at_a_new_save_and_at_q(terminal):
 
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM])
 def test_a_signal_puts_the_terminal_back(number, terminal):
-    """However it is ended, letters that are typed afterwards are seen."""
     terminal.read()
     assert termios.tcgetattr(terminal.inside) != terminal.before
     terminal.process.send_signal(number)
