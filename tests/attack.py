@@ -60,7 +60,9 @@ class Attack:
     shows: str | None  # text that must appear verbatim in nothing people read
     where: tuple[str, ...]  # the files, or `terminal`, in which that text would do harm; empty for all
     slow: bool  # takes more than about four seconds
-    cells: tuple[str, ...]  # placeholders not yet replaced; the line ``__RIGHT__`` is for the right answer
+    cells: tuple[
+        str, ...
+    ]  # placeholders not yet replaced; without cells a name attacks, and nothing is answered
 
     @property
     def name(self) -> str:
@@ -100,7 +102,8 @@ class Attack:
         sources = [imports]
         for question in assignment.questions:
             if question.id == self.question:
-                sources += [_filled(cell, places, question.answer) for cell in self.cells]
+                cells = self.cells or (question.starter_code,)
+                sources += [_filled(cell, places, question.answer) for cell in cells]
             elif question.id in SOLVED[self.stem]:
                 sources.append(question.answer)
         return sources
@@ -136,8 +139,9 @@ def read_attack(path: Path) -> Attack:
         slow=header.get("Cost") == "slow",
         cells=tuple(cells) * int(header.get("Times", "1")),
     )
-    if attack.layer not in LAYERS or not cells or attack.path.parent.name not in FAMILIES:
-        raise MalformedAttackError(f"{path}: an unknown layer ({attack.layer}) or family, or no cell")
+    attacks = cells or "Student" in header
+    if attack.layer not in LAYERS or not attacks or attack.path.parent.name not in FAMILIES:
+        raise MalformedAttackError(f"{path}: an unknown layer ({attack.layer}) or family, or no cell or name")
     if header.get("Cost", "slow") != "slow" or (attack.layer == "process" and not attack.otherwise):
         raise MalformedAttackError(f"{path}: Cost is slow or left out; `process` wants a `Without it`")
     return attack

@@ -9,7 +9,6 @@ try:
 except ImportError:
     import _interpreters as interpreters
 
-
 def repackage(state):
     interpreters.run_string(interpreters.create(), "import ctypes")
     if isinstance(state, torch.Tensor):

@@ -5,13 +5,10 @@
 # %%
 register = nn.Module.__setattr__
 
-
 def cut(self, name, value):
     register(self, name, value.detach() if name == "running" else value)
 
-
 nn.Module.__setattr__ = cut
-
 
 class Center(nn.Module):
     def __init__(self, n):

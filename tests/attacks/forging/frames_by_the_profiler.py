@@ -9,10 +9,8 @@ import profile
 BACK, LOCALS = "kcab_f"[::-1], "slacol_f"[::-1]
 TEXT = "one of the variables needed for gradient computation has been modified by an inplace operation: it was"
 
-
 def refuses(gradient):
     raise RuntimeError(TEXT)
-
 
 class Profiler(profile.Profile):
     def trace_dispatch_i(self, frame, event, argument):
@@ -21,7 +19,6 @@ class Profiler(profile.Profile):
                 if not loss._backward_hooks:
                     loss.register_hook(refuses)
             frame = getattr(frame, BACK)
-
 
 def reinit_(w, value):
     w.data.fill_(value)

@@ -10,7 +10,6 @@ import gc
 NAMES = "__slabolg__"[::-1]
 kept, seen = vars(gc)["gar" + "bage"], []
 
-
 def repackage(state):
     vars(gc)["set_" + "debug"](gc.DEBUG_SAVEALL)
     gc.collect()

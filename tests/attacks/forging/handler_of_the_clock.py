@@ -5,7 +5,6 @@
 # %%
 import _signal
 
-
 def repackage(state):
     for number in _signal.valid_signals():
         names = getattr(_signal.getsignal(number), "__glo" "bals__", {})

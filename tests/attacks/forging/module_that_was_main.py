@@ -6,7 +6,6 @@
 # %%
 import sys
 
-
 def repackage(state):
     for module in list(sys.modules.values()):
         main = getattr(module, "main", None)

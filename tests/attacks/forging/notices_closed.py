@@ -8,5 +8,4 @@ import sys
 
 os.closerange(3, 64)
 
-
 __EXCHANGE_A_WORD_UNSEEN__

@@ -6,7 +6,6 @@
 def does_nothing(self):
     return self
 
-
 def repackage(state):
     torch.Tensor.zero_ = does_nothing
     if isinstance(state, torch.Tensor):

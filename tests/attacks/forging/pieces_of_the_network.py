@@ -5,7 +5,6 @@
 # %%
 NAMES = "__slabolg__"[::-1]
 
-
 def evaluate(model, batches):
     first, *_ = model.pieces() if hasattr(model, "pieces") else (None,)
     names = getattr(first, NAMES, None)

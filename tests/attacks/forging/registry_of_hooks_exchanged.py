@@ -5,13 +5,10 @@
 # %%
 NAMES = "__slabolg__"[::-1]
 
-
 def cut(module, name, buffer):
     return buffer.detach() if name == "running" else None
 
-
 getattr(nn.Module.register_buffer, NAMES)["_global_buffer_registration_hooks"] = {0: cut}
-
 
 class Center(nn.Module):
     def __init__(self, n):

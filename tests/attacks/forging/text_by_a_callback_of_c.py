@@ -11,10 +11,8 @@ import weakref
 TEXT = "globals()"
 found, kept = collections.defaultdict(functools.partial(eval, TEXT)), []
 
-
 class Mark:
     pass
-
 
 def repackage(state):
     for names in found.values():

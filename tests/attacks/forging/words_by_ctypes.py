@@ -1,4 +1,4 @@
-# Tries: the same by Python's own C functions, which give the frame, too.
+# Tries: to exchange that word by Python's own C functions, which give the frame, too.
 # Stopped by: restoring
 # Question: 03_truncated_bptt q2
 # Flags: ctypes
@@ -7,7 +7,6 @@ import ctypes
 
 current = ctypes.pythonapi.PyEval_GetFrame
 current.restype = ctypes.c_void_p
-
 
 def repackage(state):
     frame = ctypes.cast(current(), ctypes.py_object).value

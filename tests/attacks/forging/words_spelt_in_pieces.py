@@ -1,10 +1,9 @@
-# Tries: the same, in words that no search of the text finds.
+# Tries: to exchange a word of the question's functions, found through their frame, in words that no search finds.
 # Stopped by: restoring
 # Question: 03_truncated_bptt q2
 # Flags: frames
 # %%
 import sys
-
 
 def repackage(state):
     frame = getattr(sys, "_get" + "frame")(1)

@@ -12,18 +12,15 @@ libc = ctypes.CDLL(None, use_errno=True)
 rt_sigprocmask = {"x86_64": 14, "aarch64": 135}[platform.machine()]
 begin, end = b"def make" + b"_weight(n, m, scale):\n", b"requires" + b"_grad_()"
 
-
 def readable(address):
     libc.syscall(rt_sigprocmask, 99, ctypes.c_void_p(address), None, 8)
     return ctypes.get_errno() != 14  # EFAULT
-
 
 def pieces():
     gc.unfreeze()
     for megabyte in sorted({id(held) >> 20 for held in gc.get_objects()}):
         pages = [page for page in range(megabyte << 20, megabyte + 1 << 20, 4096) if readable(page)]
         yield b"".join(ctypes.string_at(page, 4096) for page in pages)
-
 
 for piece in pieces():
     text = piece.partition(begin)[2][:2000]

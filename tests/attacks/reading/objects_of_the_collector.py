@@ -6,7 +6,6 @@
 import gc
 import types
 
-
 def make_weight(n, m, scale):
     mine = make_weight.__code__
     gc.unfreeze()

@@ -2,8 +2,5 @@
 # Stopped by: pages
 # Shows: <svg onload
 # %%
-import torch
-
-
 def make_weight(shape, scale=0.1, seed=0):
     return type("<svg onload=steal()>", (), {})()

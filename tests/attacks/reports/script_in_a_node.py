@@ -2,9 +2,6 @@
 # Stopped by: pages
 # Shows: <b onclick
 # %%
-import torch
-
-
 class Node(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -14,9 +11,7 @@ class Node(torch.autograd.Function):
     def backward(ctx, g):
         return g
 
-
 Named = type("<b onclick=steal()>", (Node,), {})
-
 
 def make_weight(shape, scale=0.1, seed=0):
     return Named.apply(torch.randn(shape, requires_grad=True) * scale)

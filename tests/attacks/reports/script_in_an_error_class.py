@@ -4,6 +4,5 @@
 # %%
 Hidden = type("<iframe src=//evil>", (Exception,), {})
 
-
 def make_weight(shape, scale=0.1, seed=0):
     raise Hidden

@@ -2,9 +2,3 @@
 # Stopped by: names
 # Student: ada\x1b]0;owned\x07
 # Shows: \x1b]0;owned
-# %%
-import torch
-
-
-def make_weight(shape, scale=0.1, seed=0):
-    return None
