@@ -45,68 +45,11 @@ def test_what_would_heal_when_it_is_called_is_seen_before(zygote, what):
     assert f"replaced {what}" in seen.reason
 
 
-LISTENING = {
-    "a tracer": (
-        "def lie(frame, event, argument):\n    1 / 0 if frame.f_code.co_name == 'backward' else None",
-        "import sys; sys.settrace(lie)",
-    ),
-    "hooks on saved tensors": (
-        "",
-        "torch.autograd.graph.saved_tensors_hooks(lambda t: 1 / 0, lambda t: t).__enter__()",
-    ),
-}
-
-
-@pytest.mark.parametrize("what", LISTENING)
-def test_what_listens_is_ended_as_the_function_returns(zygote, what):
-    """The rest of the request runs without it, so its facts are what they are."""
-    before, body = LISTENING[what]
+def test_hooks_on_saved_tensors_end_as_the_function_returns(zygote):
+    """The rest of the request runs without them, so its facts are what they are."""
+    body = "torch.autograd.graph.saved_tensors_hooks(lambda t: 1 / 0, lambda t: t).__enter__()"
     facts = "w = torch.ones(2, requires_grad=True)\nstudent.first()\n(w * w).sum().backward()\nreturn w.grad"
-    assert of_first(zygote, body, facts, before).value == (2.0, 2.0)
-
-
-def test_words_do_not_use_the_builtins_of_a_notebook(zygote):
-    """len() of the module builtins may say what it likes, and heal."""
-    before = (
-        "import builtins\nclass Liar:\n    len = len\n    @staticmethod\n    def begin():\n"
-        "        builtins.len = lambda values: 7\n    @classmethod\n    def end(cls):\n"
-        "        builtins.len = cls.len"
-    )
-    facts = (
-        "a = torch.ones(1, requires_grad=True)\nstudent.first()\n"
-        "student.Liar.begin()\nfound = graph(y=2 * a)['total']\nstudent.Liar.end()\n"
-        "return found"
-    )
-    assert of_first(zygote, "return None", facts, before) == 2
-
-
-def test_answers_do_not_pass_through_pythons_json(zygote):
-    """Neither encoder nor decoder of the module json is asked."""
-    before = (
-        "import json, struct\n"
-        "def lie(*_, **__):\n    1 / 0\n"
-        "json.JSONEncoder.encode = json.JSONDecoder.decode = json.dumps = json.loads = lie\n"
-        "json.encoder.c_make_encoder = json.decoder.scanstring = struct.pack = struct.unpack = None"
-    )
-    assert of_first(zygote, "return 3", "student.first()", before) == 3
-
-
-def test_seeds_are_not_told_to_a_patched_generator(zygote):
-    """random.seed may be anything; what sets the seed of a request was kept before."""
-    before = "import random\nseen = []\nrandom.seed = seen.append"
-    assert of_first(zygote, "return list(seen)", "student.first()", before) == []
-
-
-def test_a_freed_graph_is_not_a_matter_of_words(zygote):
-    """A hook may raise the error of a used-up graph; the saved tensors are there all the same."""
-    facts = (
-        "p = torch.ones(2, requires_grad=True)\nlosses = p * torch.rand(2)\nstudent.first(losses)\n"
-        "kept = graph(loss=losses.sum())['freed']\nattempt(lambda: losses.sum().backward())\n"
-        "return kept"
-    )
-    text = "Trying to backward through the graph a second time"
-    before = f"def refuse(gradient):\n    raise RuntimeError({text!r})"
-    assert of_first(zygote, "args[0].register_hook(refuse)", facts, before) == 0
+    assert of_first(zygote, body, facts).value == (2.0, 2.0)
 
 
 def test_a_freed_graph_of_a_function_of_python_is_seen(zygote):

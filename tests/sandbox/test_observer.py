@@ -331,13 +331,8 @@ def test_the_time_of_a_question_is_limited(zygote):
     """The time that first requests of a question used is missing for the last, and for no other question."""
     limits = TimeLimits(cell=5, question=0.7, notebook=30)
     requests = [request(name, "student.f()", seconds=0.4) for name in ("one", "two", "three")]
-    seen = look(
-        zygote,
-        ["def f():\n    while True: pass", "def g():\n    return 2"],
-        limits=limits,
-        f=requests,
-        g="student.g()",
-    )
+    cells = ["def f():\n    while True: pass", DEFINES[1]]
+    seen = look(zygote, cells, limits=limits, f=requests, g="student.g()")
     assert "still running after" in seen["one"].reason
     assert "the time of the question was used up" in seen["three"].reason
     assert seen["g"] == 2
@@ -348,13 +343,8 @@ def test_the_time_of_a_notebook_is_limited(zygote):
     limits = TimeLimits(cell=5, question=5, notebook=3)
     hanging = [request(f"h{number}", "student.h()", seconds=0.3) for number in range(20)]
     begun = time.monotonic()
-    seen = look(
-        zygote,
-        ["def f():\n    return 1", "def h():\n    while True: pass"],
-        limits=limits,
-        f="student.f()",
-        h=hanging,
-    )
+    cells = [DEFINES[0], "def h():\n    while True: pass"]
+    seen = look(zygote, cells, limits=limits, f="student.f()", h=hanging)
     assert time.monotonic() - begun < 6
     assert seen["f"] == 1
     assert all(isinstance(seen[f"h{number}"], NotObserved) for number in range(20))
@@ -446,10 +436,10 @@ def good():
 """
 
 
-def forged(zygote, body, *, seconds=5.0):
+def forged(zygote, body):
     """What is seen when the first of two requests of `f` finds this code; `good` is another question."""
     cells = [FORGE, f"def f():\n    {body}\n    return 'honest'"]
-    requests = [request("one", "student.f()", seconds=seconds), request("two", "'second'")]
+    requests = [request("one", "student.f()"), request("two", "'second'")]
     seen = look(zygote, cells, f=requests, good="student.good()")
     assert seen["good"] == "good"
     return seen
@@ -463,10 +453,15 @@ def forged(zygote, body, *, seconds=5.0):
         "reply(WON); reply(WON)",
         "os.write(11, b'\\0')",
         "os.write(11, b'\\0\\0\\0\\2')",
+        "os.write(11, struct.pack('>I', 0xffffffff)); os._exit(0)",
+        "reply('{'); os._exit(0)",
+        "reply('[' + '0,' * 400_000 + '0]'); os._exit(0)",
+        "reply({**WON, 'score': 10}); os._exit(0)",
+        "reply(answer({'value': ['tensor', 0], 'tensors': []})); os._exit(0)",
     ],
 )
 def test_a_forged_answer_is_not_believed(zygote, body):
-    """Bytes written beside the one answer that is due are told, and spoil their own question only."""
+    """Bytes beside the one answer that is due, or in another form, spoil their own question only."""
     seen = forged(zygote, body)
     assert isinstance(seen["one"], NotObserved)
     assert NO_ANSWER in seen.evidence.traces
@@ -499,31 +494,6 @@ def test_a_process_that_answers_for_itself_answers_for_no_other(zygote, body):
     forged(zygote, body)
 
 
-def deep(levels):
-    return "[" * levels + "]" * levels
-
-
-MALFORMED = {
-    "no JSON": "'{'",
-    "not UTF-8": "None); forge(b'\\xff\\xfe'",
-    "another form": "3",
-    "a key too many": "{**WON, 'score': 10}",
-    "too deep": f"'{deep(60)}'",
-    "too many": "'[' + '0,' * 400_000 + '0]'",
-    "a huge number": "json.dumps(answer({'value': ['float', 7], 'tensors': []})).replace('7', '7' * 400)",
-    "a tensor that is not there": "answer({'value': ['tensor', 0], 'tensors': []})",
-    "half a surrogate pair": "answer({'value': ['str', '\\ud800'], 'tensors': []})",
-}
-
-
-@pytest.mark.parametrize("form", MALFORMED)
-def test_a_malformed_answer_is_a_fault(zygote, form):
-    """Whatever a worker answers with the right id, its own request has no facts, and a flag tells of it."""
-    seen = forged(zygote, f"reply({MALFORMED[form]})\n    os._exit(0)")
-    assert isinstance(seen["one"], NotObserved)
-    assert NO_ANSWER in seen.evidence.traces
-
-
 def test_what_all_workers_noticed_can_be_read_elsewhere(zygote):
     """Every worker may notice much; what is kept of it is so little that another machine accepts it."""
     flood = """
@@ -538,20 +508,6 @@ def f():
     assert (len(evidence.patched), evidence.names) == (100, {"p": "answered", "q": "answered"})
     assert 10 < sum(what == "ctypes" for what, _ in evidence.traces) <= 100
     assert Evidence.from_json(evidence.to_json()) == evidence
-
-
-@pytest.mark.parametrize(
-    ("written", "reason"),
-    [
-        ("0xffffffff)", "not an answer"),
-        ("5 << 20)", "not an answer"),
-        ("9) + b'half'", "still running after"),
-    ],
-)
-def test_an_answer_that_is_too_long_is_not_read(zygote, written, reason):
-    """A wrong length is refused before a byte is read; half an answer costs the time of its request."""
-    body = f"os.write(11, struct.pack('>I', {written})\n    while True: pass"
-    assert reason in forged(zygote, body, seconds=0.4)["one"].reason
 
 
 # Values
@@ -577,27 +533,17 @@ def nested(kind, times):
 PLAIN = {
     "None": None,
     "(True, 1, 1.5, 'text', [1], {'a': (2,)})": (True, 1, 1.5, "text", [1], {"a": (2,)}),
-    "[float('inf'), -0.0]": [math.inf, -0.0],
+    "[float('inf'), -0.0, float('nan')]": [math.inf, -0.0, math.nan],
     "'a\\ud800b\\udfff\\0\\N{SNOWMAN}\\N{PILE OF POO}'": "a?b?\0\N{SNOWMAN}\N{PILE OF POO}",
     "'x' * 10**7": "x" * 2000,
     "10**400": Other("int of more than 64 bits"),
     "[2**63 - 1, -2**63, 2**63]": [2**63 - 1, -(2**63), Other("int of more than 64 bits")],
-    "{1: 'a', None: 'b', (1,): 'c', 1.5: 'd', b'x': 'e', 10**5000: 'f', '\\ud800': 'g'}": {
-        "1": "a",
-        "NoneType": "b",
-        "tuple": "c",
-        "float": "d",
-        "bytes": "e",
-        "int": "f",
-        "?": "g",
-    },
+    "dict.fromkeys([1, None, (1,), 1.5, b'x', 10**5000, '\\ud800'])": dict.fromkeys(
+        ("1", "NoneType", "tuple", "float", "bytes", "int", "?")
+    ),
     "{torch.ones(1): 1}": {"Tensor": 1},
-    "[np.float64(1.5), np.bool_(True), np.float32(1), np.ones(2)]": [
-        1.5,
-        True,
-        Other("float32"),
-        Other("ndarray"),
-    ],
+    "np.float64(1.5), np.bool_(True)": (1.5, True),
+    "np.float32(1), np.ones(2)": (Other("float32"), Other("ndarray")),
     "[nn.Linear(1, 1), {1}, (i for i in []), f, nn, torch.float32]": [
         *map(Other, ("Linear", "set", "generator", "function", "module", "dtype"))
     ],
@@ -605,11 +551,8 @@ PLAIN = {
     "l = []\nfor _ in range(100_000): l = [l]\nl": nested(lambda v: [v], 11),
     "d = {}\nd['d'] = d\nd": nested(lambda v: {"d": v}, 11),
     "type('D', (dict,), {'items': None, '__iter__': None, '__len__': None})(a=1)": {"a": 1},
-    "[type('L', (base,), {})() for base in (list, tuple, str, int, float)]": [
-        Other("L"),
-        (),
-        *[Other("L")] * 3,
-    ],
+    "[type('L', (base,), {})() for base in (list, str, int, float)]": [Other("L")] * 4,
+    "type('L', (tuple,), {})()": (),
     "type('Q' * 1000, (), {})()": Other("Q" * 100),
 }
 
@@ -617,14 +560,7 @@ PLAIN = {
 @pytest.mark.parametrize("body", PLAIN)
 def test_values_arrive_as_what_they_are(zygote, body):
     """Exact types and tuples arrive as themselves, anything else as the name of its type, cut where long."""
-    assert value_of(zygote, body) == PLAIN[body]
-
-
-def test_nan_arrives_as_nan(zygote):
-    """NaN survives the wire, alone and in a tensor."""
-    alone, tensor = value_of(zygote, "[float('nan'), torch.tensor([float('nan')])]")
-    assert math.isnan(alone)
-    assert math.isnan(tensor.value[0])
+    assert repr(value_of(zygote, body)) == repr(PLAIN[body])
 
 
 @pytest.mark.parametrize(
@@ -662,6 +598,7 @@ with torch.no_grad():
 TENSORS = {
     "torch.ones(1).expand(10**12)": ("torch.float32", (10**12,), None),
     "torch.ones(()).as_strided((64, 64), (0, 0))": ("torch.float32", (64, 64), (1.0,) * 4096),
+    "torch.tensor([float('nan')])": ("torch.float32", (1,), (math.nan,)),
     "torch.ones(4097)": ("torch.float32", (4097,), None),
     "torch.tensor([1 + 2j]).conj()": ("torch.complex64", (1,), (1.0, -2.0)),
     "torch.tensor([1 + 2j]).conj().imag": ("torch.float32", (1,), (-2.0,)),
@@ -684,7 +621,7 @@ def test_every_kind_of_tensor_has_facts(zygote, body):
     """Dtype and shape are always there, the elements where there are some to be read."""
     seen = value_of(zygote, body)
     assert isinstance(seen, Tensor)
-    assert (seen.dtype, seen.shape, seen.value) == TENSORS[body]
+    assert repr((seen.dtype, seen.shape, seen.value)) == repr(TENSORS[body])
 
 
 def test_a_history_that_torch_refuses_to_tell_is_a_fact(zygote):
