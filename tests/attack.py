@@ -39,10 +39,6 @@ _IF_IT_RUNS = " right if it runs"
 _ESCAPE = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|n|t|r)")
 
 
-class MalformedAttackError(Exception):
-    """An attack's file is not as it should be; the text says what is wrong with it."""
-
-
 @dataclass(frozen=True)
 class Attack:
     """What an attack does, what stops it, and what must be left of the notebook around it."""
@@ -115,13 +111,12 @@ def read_attacks(paths: list[Path] | None = None) -> list[Attack]:
 
 
 def read_attack(path: Path) -> Attack:
-    """Read one attack, or raise a MalformedAttackError."""
+    """Read one attack; an assertion says what is wrong with its file."""
     top, *parts = _CELL.split(path.read_text(encoding="utf-8"))
     header = _read_header(path, top)
     cells = [_marked(cell, mark) for mark, cell in zip(parts[::2], parts[1::2], strict=True)]
     stem, _, question = header.get("Question", "01_leaves q1").partition(" ")
-    if stem not in SOLVED or header.get("Keeps", "none") != "none":
-        raise MalformedAttackError(f"{path}: SOLVED has no {stem}, or Keeps is neither none nor left out")
+    assert header.get("Keeps", "none") == "none", f"{path}: Keeps is none or left out"
     solved = tuple(other for other in SOLVED[stem] if other != question)
     attack = Attack(
         path=path.resolve(),
@@ -139,11 +134,9 @@ def read_attack(path: Path) -> Attack:
         slow=header.get("Cost") == "slow",
         cells=tuple(cells) * int(header.get("Times", "1")),
     )
-    attacks = cells or "Student" in header
-    if attack.layer not in LAYERS or not attacks or attack.path.parent.name not in FAMILIES:
-        raise MalformedAttackError(f"{path}: an unknown layer ({attack.layer}) or family, or no cell or name")
-    if header.get("Cost", "slow") != "slow" or (attack.layer == "process" and not attack.otherwise):
-        raise MalformedAttackError(f"{path}: Cost is slow or left out; `process` wants a `Without it`")
+    assert cells or "Student" in header, f"{path}: neither a cell nor a name attacks"
+    assert header.get("Cost", "slow") == "slow", f"{path}: Cost is slow or left out"
+    assert attack.layer != "process" or attack.otherwise, f"{path}: `process` wants a `Without it`"
     return attack
 
 
@@ -154,12 +147,10 @@ def _read_header(path: Path, top: str) -> dict[str, str]:
         found = _HEADER.fullmatch(line)
         if found and found["key"] in _REQUIRED + _OPTIONAL and found["key"] not in header:
             header[found["key"]] = found["value"]
-        elif header and line.startswith("#   "):
-            header[next(reversed(header))] += " " + line[1:].strip()
         else:
-            raise MalformedAttackError(f"{path}: a line that means nothing here: {line}")
-    if list(header)[:1] != ["Tries"] or not all(header.get(key) for key in _REQUIRED):
-        raise MalformedAttackError(f"{path}: begins with {' and '.join(_REQUIRED)}")
+            assert header and line.startswith("#   "), f"{path}: a line that means nothing here: {line}"
+            header[next(reversed(header))] += " " + line[1:].strip()
+    assert all(header.get(key) for key in _REQUIRED), f"{path}: begins with {' and '.join(_REQUIRED)}"
     return header
 
 

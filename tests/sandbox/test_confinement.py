@@ -74,15 +74,9 @@ def test_older_versions_of_landlock_hold(place, version):
 def test_the_preflight_notices_a_missing_sandbox(place):
     """Each attack succeeds where there is nothing to stop it, so none is vacuous."""
     through = run_preflight(place, sandbox=False)
-    expected = {
-        "read a file of the project",
-        "open an MPTCP socket",
-        "fork",
-        "start a program",
-        "remain root",
-        "raise a limit",
+    assert {"read a file of the project", "fork", "start a program", "remain root", "raise a limit"} < {
+        *through
     }
-    assert expected < set(through)
     assert len(through) >= 25
 
 

@@ -82,10 +82,7 @@ return {"x": snap(x), "y": snap(y), "part": snap(part), "versions": (version, x.
 def test_inputs_are_not_perturbed(zygote):
     """What a request computes before it first takes a function is what every submission gets."""
     body = "x = torch.rand(9).exp()\nbefore = snap(x)\nreturn [before, student.f(x) * 1.1, torch.rand(9)]"
-    (before, after, late), (same, other, drawn) = (
-        seen(zygote, body, perturbed=0),
-        seen(zygote, body, perturbed=1),
-    )
+    (before, after, late), (same, other, drawn) = (seen(zygote, body, number) for number in (0, 1))
     assert (before, late) == (same, drawn)
     assert after.value != other.value
 
