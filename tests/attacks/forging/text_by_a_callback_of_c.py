@@ -1,4 +1,4 @@
-# Tries: the same by a text that eval() executes there.
+# Tries: to be given that namespace by a text that eval() executes there.
 # Stopped by: captured
 # Without it: an answer that only looks at what it finds earns nothing.
 # Question: 03_truncated_bptt q2
