@@ -4,18 +4,12 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from functools import partial
 
 import pytest
 from observing import QUICK, look, request
-from tiny_course import RIGHT, write_course, write_notebook
 
-from grader.course.course import Course
 from grader.errors import BrokenRunError
-from grader.grading import executor
-from grader.grading.run import Options, grade
-from grader.sandbox.observer import observe
 from grader.sandbox.zygote import _COUNTS_WAITING, CpuTimes, WorkerProcess, Zygote
 
 ENDLESS = "def first():\n    while True:\n        pass"
@@ -75,44 +69,6 @@ def test_without_a_count_nobody_is_blamed(zygote, monkeypatch):
         begun = worker.cpu_times()
         worker.wire.ask("cell", {"number": 1, "source": BUSY, "seconds": 50.0}, 60.0)
         assert begun.was_starved_until(worker.cpu_times())
-
-
-@pytest.fixture
-def submissions(tmp_path):
-    for student in ("ada", "ben", "chen"):
-        write_notebook(tmp_path / "submissions" / student / "01_tiny.ipynb", RIGHT)
-    return tmp_path / "submissions"
-
-
-@pytest.fixture
-def course(tmp_path):
-    return Course.find(write_course(tmp_path / "course"))
-
-
-def scores_of(course, submissions, jobs=1):
-    out = submissions.with_name("results")
-    outcome = grade(course, submissions, out, Options(jobs=jobs), lambda *_: None)
-    return [row.score for row in outcome.results]
-
-
-@pytest.mark.usefixtures("shared_zygote")
-@pytest.mark.parametrize(("jobs", "comes"), [(2, (6, 6.0)), (1, (3, 0.0))])
-def test_the_starved_are_looked_at_again_alone(course, submissions, monkeypatch, jobs, comes):
-    """Who ran out of time beside others gets another look when these have gone; who was alone does not."""
-    seen = []
-
-    def busy(forks, cells, asked, limits):
-        evidence = observe(forks, cells, asked, limits)
-        if [cell.source for cell in cells] == RIGHT:  # not the reference
-            seen.append(cells)
-            if len(seen) <= 3:
-                return replace(evidence, answers={}, starved=True)
-        return evidence
-
-    monkeypatch.setattr(executor, "observe", busy)
-    looks, score = comes
-    assert scores_of(course, submissions, jobs) == [score] * 3
-    assert len(seen) == looks
 
 
 def full_for(monkeypatch, times):

@@ -129,7 +129,6 @@ def test_waiting_for_the_world_fails_its_cell_only(zygote):
         ("undefined", "NameError: name 'undefined' is not defined"),
         ("import no_such_package", "ModuleNotFoundError: No module named 'no_such_package'"),
         ("def r():\n    r()\nr()", "RecursionError: maximum recursion depth exceeded"),
-        ("bytearray(1 << 50)", "MemoryError: "),
         ("open('results.txt', 'w')", "PermissionError: [Errno 13] Permission denied: 'results.txt'"),
         ("import os\nos.mkdir('runs')", "PermissionError: [Errno 1] Operation not permitted: 'runs'"),
         ("(" * 300 + ")" * 300, "SyntaxError: too many nested parentheses (<cell 2>, line 1)"),
@@ -353,12 +352,6 @@ def test_a_default_device_that_is_not_here_lasts_for_its_cell_only(zygote):
     assert answer_of(zygote, *cells) == ("cpu", "meta")
 
 
-def test_a_cell_knows_its_source(zygote):
-    """Tools that read the source of a function find it, below a cell's magic too."""
-    cell = "%%time\nimport inspect\ndef g():\n    return 7\ndef f():\n    return inspect.getsource(g)"
-    assert answer_of(zygote, cell) == "def g():\n    return 7\n"
-
-
 @pytest.mark.parametrize("above", ["", "from __future__ import annotations"])
 def test_a_cell_that_was_compiled_before_is_like_any_other(zygote, above):
     """A cell that the zygote knows has its own number, lines and source, and obeys the cells above it."""
@@ -397,20 +390,6 @@ def test_a_cell_that_was_compiled_before_is_like_any_other(zygote, above):
 def test_the_name_at_the_end_counts(zygote, cells):
     """Whatever the name is bound to after all cells is the answer; helpers are found in other cells."""
     assert answer_of(zygote, *cells, limits=PATIENT) == "last"
-
-
-def test_a_plot_is_drawn_and_shown_to_nobody(zygote):
-    """Matplotlib can be imported in a worker; only writing a picture to a file fails, in its own cell."""
-    cells = [
-        "import matplotlib.pyplot as plt",
-        "plt.plot([1, 2])\nplt.title('loss')\nplt.show()",
-        "plt.savefig('loss.png')",
-        "def f():\n    plt.figure()\n    return len(plt.get_fignums())",
-    ]
-    seen = look(zygote, cells, f="student.f()", limits=PATIENT)
-    assert set(seen.raised) == {3}
-    assert seen.raised[3].startswith("PermissionError")
-    assert seen["f"] == 2
 
 
 # Answered, untouched, missing

@@ -169,33 +169,21 @@ def test_what_one_question_leaves_behind_reaches_no_other(zygote, clean, isolati
     assert not isinstance(seen["first"], NotObserved)
 
 
-@pytest.mark.parametrize(
-    "body", ["torch.equal = print", "torch.Tensor.backward = None", "nn.Module.__call__ = None"]
-)
-def test_what_cells_replaced_is_put_back_and_told(zygote, clean, body):
-    """A cell that replaces torch's own functions changes no facts, and the evidence says what it replaced."""
-    cells = [NOTEBOOK, body.replace("print", "lambda *_: 3")]
-    seen = look(zygote, cells, **ASKED)
-    assert [seen[name] for name in ASKED] == [clean[name] for name in ASKED]
-    assert len(seen.evidence.patched) + seen.evidence.traces.count(("patched", None)) == 1
-
-
-LEFT = [change for change in CHANGES if "globals().update(second" not in change and "work" not in change]
-
-
 #: Between torch and its callers.
 LYING_MODE = (
     "lie = {'__torch_function__': lambda *_, **__: 1 / 0}\n"
     "type('Lying', (torch.overrides.TorchFunctionMode,), lie)().__enter__()"
 )
+LEFT = [change for change in CHANGES if "globals().update(second" not in change and "work" not in change]
+REPLACED = ["torch.equal = lambda *_: 3", "torch.Tensor.backward = None", "nn.Module.__call__ = None"]
 
 
-@pytest.mark.parametrize("left", [*LEFT, *HARMLESS[:3], LYING_MODE])
+@pytest.mark.parametrize("left", [*LEFT, *HARMLESS[:3], LYING_MODE, *REPLACED])
 def test_what_cells_leave_behind_is_put_back(zygote, clean, left):
-    """Modes, warning filters and generators are the same in every request, whatever the cells did to them."""
+    """Modes, filters, generators and torch's functions are the same in every request; a patch is told."""
     seen = look(zygote, [NOTEBOOK, left], **ASKED)
     assert [seen[name] for name in ASKED] == [clean[name] for name in ASKED]
-    assert seen.evidence.patched == []
+    assert len(seen.evidence.patched) + seen.evidence.traces.count(("patched", None)) == (left in REPLACED)
 
 
 HONEST = """
@@ -212,8 +200,15 @@ class Twice(torch.autograd.Function):
     def backward(ctx, g):
         return 2 * g
 
+class Mine(nn.Linear):
+    pass
+
 def f():
     model, x = nn.Sequential(nn.Linear(2, 2), nn.LSTM(2, 2)), torch.randn(3, 2)
+    model.register_forward_hook(lambda *_: None)
+    Mine.helper = print
+    torch.set_default_dtype(torch.float64)
+    torch.set_default_dtype(torch.float32)
     for make in (torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop, torch.optim.SGD):
         optimizer = make(model.parameters(), lr=0.1)
         torch.optim.lr_scheduler.StepLR(optimizer, 1)
@@ -249,7 +244,8 @@ def f():
 def test_ordinary_use_of_torch_is_no_fault(zygote, isolations):
     """Optimizers, context managers, hooks that are removed and threads that end leave nothing behind."""
     seen = look(zygote, HONEST, f="student.f()")
-    assert (seen["f"], seen.evidence.patched, isolations) == ("Sequential", [], [])
+    assert (seen["f"], seen.evidence.patched, seen.evidence.traces) == ("Sequential", [], [])
+    assert isolations == []
 
 
 # Cells that kill
