@@ -191,18 +191,12 @@ def framed(payload: bytes) -> bytes:
 
 ENVELOPES: dict[str, Callable[[bytes], bytes]] = {
     "nothing": lambda _: b"",
-    "no object": lambda _: b"null",
     "no id": lambda _: b'{"ok":1}',
     "no ok": lambda i: b'{"id":"%b"}' % i,
-    "an error instead": lambda i: b'{"id":"%b","error":1}' % i,
     "another order": lambda i: b'{"ok":1,"id":"%b"}' % i,
     "spaces": lambda i: b'{"id": "%b", "ok": 1}' % i,
-    "in a list": lambda i: b"[%b]" % ok(i, b"1"),
     "a guessed id": lambda _: ok(b"0" * 16, b"1"),
-    "a shorter id": lambda i: ok(i[:-1], b"1"),
     "a longer id": lambda i: ok(i + b"0", b"1"),
-    "an id in capitals": lambda i: ok(i.upper() + b"A", b"1"),
-    "an id that is a number": lambda i: b'{"id":%d,"ok":1}' % int(i, 16),
     "no end": lambda i: ok(i, b"1")[:-1],
     "more behind the end": lambda i: ok(i, b"1") + b" ",
 }
