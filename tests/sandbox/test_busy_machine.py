@@ -87,13 +87,11 @@ def full_for(monkeypatch, times):
 
 
 def test_a_machine_that_is_full_for_a_moment_is_waited_for(zygote, monkeypatch):
-    """No process to be had just now: the worker comes a little later."""
     full_for(monkeypatch, 3)
     assert look(zygote, "def first():\n    return 1", first="student.first()")["first"] == 1
 
 
 def test_a_machine_that_stays_full_ends_the_run_in_a_sentence(zygote, monkeypatch):
-    """The run stops, resumable, and says what to free."""
     full_for(monkeypatch, 4)
     with pytest.raises(BrokenRunError, match="free some memory or processes and run again"):
         zygote.worker()

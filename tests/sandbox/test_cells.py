@@ -81,7 +81,6 @@ def test_a_usual_cell_costs_nothing(zygote, cell):
     ],
 )
 def test_what_is_timed_or_captured_is_run(zygote, cell):
-    """An answer below %%time or %%capture, or behind %time, counts."""
     assert answer_of(zygote, cell) == "timed"
 
 

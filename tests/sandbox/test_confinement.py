@@ -48,7 +48,6 @@ def place():
 
 @BOTH
 def test_the_preflight_finds_nothing(place, with_landlock):
-    """No attack gets through and everything that must work does."""
     assert run_preflight(place, landlock=with_landlock) == []
 
 
@@ -252,7 +251,6 @@ def test_threads_are_counted_for_each_worker(place):
 
 
 def test_a_worker_goes_first_when_memory_runs_out(place):
-    """The kernel, out of memory, ends a student's process rather than the grader."""
     assert run_in_sandbox(nothing, place).oom_score_adj == 1000
 
 
@@ -324,7 +322,6 @@ def say_so_and_sleep(place, pipe):
 
 
 def test_a_child_dies_with_its_zygote(place):
-    """A killed grader leaves no student code behind."""
     reading, writing = os.pipe()
     with start_zygote(order_to_call(say_so_and_sleep, place), keep=(writing,)) as zygote:
         os.close(writing)
@@ -384,14 +381,12 @@ def test_a_kernel_without_filters_is_an_error(monkeypatch):
 
 
 def test_a_kernel_without_landlock_is_sealed(monkeypatch):
-    """Without Landlock the filter closes all files instead."""
     monkeypatch.setattr(access, "landlock_version", lambda: 0)
     assert prepare().protection == "sealed seccomp"
 
 
 @needs_landlock
 def test_a_readable_path_that_is_missing_is_named():
-    """A mistyped path is an error, not a smaller sandbox."""
     with pytest.raises(SandboxError, match="/no/such/library"):
         Sandbox.prepare(readable=["/no/such/library"], cpu_seconds=1, memory_bytes=None)
 

@@ -79,7 +79,6 @@ def test_a_tensor_is_of_the_kind_that_is_said(tensors, kind):
 
 
 def test_grad_is_filled_where_it_is_said(zygote):
-    """A filled .grad comes with a leaf."""
     made = declared("f", {"x": tensor("n k")}, then=about_x, **ONCE)
     filled = [kinds for kinds, fact in found(zygote, made) if fact["filled"]]
     assert filled == [{"x.role": "leaf", "x.grad": "filled"}]

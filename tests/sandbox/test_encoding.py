@@ -98,7 +98,6 @@ VALUES = [
 
 @pytest.mark.parametrize(("encoded", "value"), VALUES)
 def test_a_value_keeps_its_exact_type(encoded, value):
-    """Every kind of value comes back as what it was, in its exact type."""
     fact = decode({"value": encoded, "tensors": []})
     assert fact == value
     assert type(fact) is type(value)
@@ -138,7 +137,6 @@ def test_a_malformed_value_is_refused(encoded):
 
 
 def test_a_tensor_keeps_every_field():
-    """A well-formed tensor comes back with every field as it was, lists as tuples."""
     assert decoded(*[TENSOR] * MAX_TENSORS) == Tensor(
         kind="Parameter",
         dtype="torch.float32",
@@ -160,7 +158,6 @@ def test_a_tensor_keeps_every_field():
     [("value", None), ("dtype", "torch.float8_e5m2"), ("grad_fn", "MulBackward0"), ("version", None)],
 )
 def test_what_a_tensor_may_be(name, value):
-    """Every form a tensor of torch can have is accepted."""
     assert getattr(decoded(tensor(**{"value": None, name: value})), name) == value
 
 
@@ -236,7 +233,6 @@ def test_the_elements_of_a_tensor_are_bounded():
 
 @pytest.mark.parametrize("index", [1, -1, True, 0.0, "0", None, [0], 10**400])
 def test_a_tensor_is_named_by_its_place(index):
-    """A place that is not in the table is malformed."""
     refuses(decode, {"value": ["tensor", index], "tensors": [TENSOR]})
 
 
@@ -269,7 +265,6 @@ WRONG_ERRORS = {
 
 
 def test_an_error_keeps_its_fields():
-    """An error comes back with its types, its text and its place; its own class is the first type."""
     error = of_form(Raised, ERROR)
     assert error == Raised(("ValueError", "Exception", "BaseException"), "no", "cell 3, line 5")
     assert error.type == "ValueError"
@@ -373,7 +368,6 @@ def test_an_answer_is_what_python_reads_in_it(value):
 
 
 def test_a_cell_ended_well_or_raised():
-    """What a worker says of a cell is None or an error, and the statements that it skipped."""
     skipped = [{"line": 3, "text": "x = f()", "names": ["x"]}]
     well = parse_cell('{"raised": null, "skipped": []}')
     raised = parse_cell(json.dumps({"raised": ERROR, "skipped": skipped}))
@@ -392,7 +386,6 @@ SURVEY = {
 
 
 def test_a_survey_tells_of_every_function():
-    """A well-formed survey gives the status and the cell of each function, and what was patched."""
     survey = parse_survey(json.dumps(SURVEY), {"f", "g", "h"})
     assert {name: getattr(survey, name) for name in SURVEY} == {**SURVEY, "patched": ("torch.relu",)}
 
@@ -445,7 +438,6 @@ def test_every_field_of_what_a_worker_says_is_checked(what, wrong):
 
 
 def test_a_request_that_was_not_reached_has_no_facts():
-    """What nobody asked has an outcome like any other."""
     assert Evidence().outcome("p") == NotObserved("this part was not reached")
     assert not Evidence().returned_none("p", "f")
 

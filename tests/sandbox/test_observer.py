@@ -287,7 +287,6 @@ def test_two_killers_are_left_out_and_the_third_takes_the_rest_along(zygote):
 
 
 def test_a_notebook_of_killers_has_evidence_too(zygote):
-    """When nothing but killers was handed in, nothing was answered, and that is all."""
     seen = look(zygote, ["import os\nos._exit(0)"] * 5, f="student.f()")
     assert (seen.status, set(seen.raised)) == ({"f": "missing"}, {1, 2, 3})
     assert look(zygote, [], f="student.f()").status == {"f": "missing"}
@@ -635,7 +634,6 @@ def test_what_torch_itself_cannot_read_is_an_error(zygote):
 
 
 def test_what_a_gradient_pretends_is_left_out(zygote):
-    """A .grad that is no plain tensor is none."""
     pretending = "w.grad = w.detach().as_subclass(type('T', (torch.Tensor,), {}))"
     assert value_of(zygote, f"w = torch.ones(1, requires_grad=True)\n{pretending}\nw").grad is None
 
@@ -666,7 +664,6 @@ class MetaLiar(metaclass=Meta):
 
 
 def test_a_value_that_lies_is_known_by_its_type(zygote):
-    """Nothing of a student's class runs when its object is encoded."""
     cell = f"import torch\n{LIARS}\ndef f():\n    return [Liar(), MetaLiar(), {{'x': Liar()}}, Liar]"
     seen = look(zygote, cell, f="student.f()")
     assert seen["f"] == [Other("Liar"), Other("MetaLiar"), {"x": Other("Liar")}, Other("type")]
@@ -770,7 +767,6 @@ def test_the_seed_decides_the_inputs(zygote):
 
 @pytest.mark.parametrize("body", ["torch.manual_seed(3)", "torch.rand(2)", "1 / 0"])
 def test_nothing_a_function_draws_moves_later_inputs(zygote, body):
-    """What a function seeds or draws, or that it fails, changes nothing of what its request draws later."""
     drawing = request("f", "first = attempt(student.f)\nreturn [first, torch.randn(3)]", seed=5)
     texts = (f"import torch\ndef f():\n    {one}" for one in ("pass", body))
     plain, moved = (look(zygote, text, f=drawing)["f"] for text in texts)
@@ -786,7 +782,6 @@ def test_only_answered_functions_are_asked(zygote):
 
 
 def test_the_graders_own_modules_cannot_be_imported(zygote):
-    """A notebook has no business in the worker's modules, and gets them by no import."""
     seen = look(zygote, ["from grader.runtime import toolbox", "def f(): return 1"], f="student.f()")
     assert (seen["f"], list(seen.raised)) == (1, [1])
 
@@ -849,7 +844,6 @@ def f(cell, x, h):
 
 
 def test_a_copy_of_a_watched_module_is_its_own(zygote):
-    """A deep copy computes with its own parameters, and its calls are not the module's."""
     watched = """
     cell = nn.RNNCell(2, 3)
     drawn = graph_at(cell)

@@ -99,6 +99,5 @@ def test_perturbation_changes_numbers_only(zygote):
 
 
 def test_a_request_is_not_perturbed_unless_it_is_asked_to_be(zygote):
-    """A submission's requests see what its functions compute."""
     assert Request("f", "", 1, 1.0).perturbed == 0
     assert seen(zygote, "torch.rand(5)", 0) == seen(zygote, "torch.rand(5)", 0)

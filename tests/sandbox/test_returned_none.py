@@ -142,7 +142,6 @@ MORE = [{"ended": "somehow"}, {"cause": "magic"}, {"statement": "x" * 2001}, {"m
 
 @pytest.mark.parametrize("wrong", [*WRONG, *({"function": "f", **more} for more in MORE)])
 def test_every_field_is_checked(wrong):
-    """A record of another form makes the answer malformed."""
     facts = {"value": ["none"], "tensors": []}
     with pytest.raises(MalformedError):
         answer(returned=facts, none=[wrong])

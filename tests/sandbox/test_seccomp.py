@@ -73,7 +73,6 @@ def test_numbers_are_the_kernels(machine):
 @VARIANTS
 @pytest.mark.parametrize("call", ["read", "write", "close", "mmap", "futex", "exit_group", "clock_nanosleep"])
 def test_everyday_calls_are_allowed(machine, call, sealed):
-    """Computing, waiting and answering never need a permission."""
     assert decide(machine, call, sealed=sealed) == ALLOWED
 
 
