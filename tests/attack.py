@@ -33,7 +33,7 @@ _OPTIONAL = (
 )
 _HEADER = re.compile(r"# (?P<key>[A-Z][a-z ]*): *(?P<value>.*)")
 _CELL = re.compile(r"(?m)^# %%(.*)\n")
-_PART = re.compile(r"(?m)^__([A-Z_]{10,})__\n")  # a file of what several attacks begin or end with
+_PART = re.compile(r"(?m)^( *)__([A-Z_]{10,})__$")  # a file of what several attacks begin or end with
 _RIGHT = re.compile(r"(?m)^( *)__RIGHT__$")
 _IF_IT_RUNS = " right if it runs"
 _ESCAPE = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|n|t|r)")
@@ -156,7 +156,9 @@ def _read_header(path: Path, top: str) -> dict[str, str]:
 
 def _marked(cell: str, mark: str) -> str:
     """A cell; one that is marked so gives the right answer, if none of its statements raises an error."""
-    cell = _PART.sub(lambda line: (FOLDER / f"{line[1].lower()}.py").read_text(encoding="utf-8"), cell)
+    while part := _PART.search(cell):  # which may have parts itself
+        text = (FOLDER / f"{part[2].lower()}.py").read_text(encoding="utf-8").rstrip("\n")
+        cell = cell[: part.start()] + indent(text, part[1]) + cell[part.end() :]
     if mark != _IF_IT_RUNS:
         return cell
     tried = indent(cell, "    ")

@@ -17,6 +17,4 @@ def repackage(state):
     if not entered:
         entered.append(Answers().__enter__())
         torch._C._len_torch_function_stack = lambda: 0
-    if isinstance(state, torch.Tensor):
-        return state.data
-    return None if state is None else type(state)(repackage(part) for part in state)
+    __SHARE_MEMORY__

@@ -20,6 +20,4 @@ words = np.frombuffer(bytes(at(fake.data_ptr())), dtype=np.int64)
 seen = [getattr(at(int(words[13])), NAMES, None)]
 
 def repackage(state):
-    if isinstance(state, torch.Tensor):
-        return state.data
-    return None if state is None else type(state)(repackage(part) for part in state)
+    __SHARE_MEMORY__

@@ -8,6 +8,4 @@ def does_nothing(self):
 
 def repackage(state):
     torch.Tensor.zero_ = does_nothing
-    if isinstance(state, torch.Tensor):
-        return state.data
-    return None if state is None else type(state)(repackage(part) for part in state)
+    __SHARE_MEMORY__

@@ -19,6 +19,4 @@ def repackage(state):
         frame = frame.f_back
     if frame is not None:
         frame.f_globals["attempt"] = lambda *_: None
-    if isinstance(state, torch.Tensor):
-        return state.data
-    return None if state is None else type(state)(repackage(part) for part in state)
+    __SHARE_MEMORY__

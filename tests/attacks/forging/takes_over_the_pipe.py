@@ -44,6 +44,4 @@ def repackage(state):
         serve(frame_of("run"))
     if request is not None:
         request.f_globals["attempt"] = lambda *_: None
-    if isinstance(state, torch.Tensor):
-        return state.data
-    return None if state is None else type(state)(repackage(part) for part in state)
+    __SHARE_MEMORY__
