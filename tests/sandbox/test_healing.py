@@ -45,11 +45,42 @@ def test_what_would_heal_when_it_is_called_is_seen_before(zygote, what):
     assert f"replaced {what}" in seen.reason
 
 
-def test_hooks_on_saved_tensors_end_as_the_function_returns(zygote):
-    """The rest of the request runs without them, so its facts are what they are."""
-    body = "torch.autograd.graph.saved_tensors_hooks(lambda t: 1 / 0, lambda t: t).__enter__()"
+LISTENING = {
+    "a tracer": (
+        "def lie(frame, event, argument):\n    1 / 0 if frame.f_code.co_name == 'backward' else None",
+        "import sys; sys.settrace(lie)",
+    ),
+    "hooks on saved tensors": (
+        "",
+        "torch.autograd.graph.saved_tensors_hooks(lambda t: 1 / 0, lambda t: t).__enter__()",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", LISTENING)
+def test_what_listens_is_ended_as_the_function_returns(zygote, what):
+    """The rest of the request runs without it, so its facts are what they are."""
+    before, body = LISTENING[what]
     facts = "w = torch.ones(2, requires_grad=True)\nstudent.first()\n(w * w).sum().backward()\nreturn w.grad"
-    assert of_first(zygote, body, facts).value == (2.0, 2.0)
+    assert of_first(zygote, body, facts, before).value == (2.0, 2.0)
+
+
+LYING_JSON = """
+import json, struct
+def lie(*_, **__):
+    1 / 0
+json.JSONEncoder.encode = json.JSONDecoder.decode = json.dumps = json.loads = lie
+json.encoder.c_make_encoder = json.decoder.scanstring = struct.pack = struct.unpack = None
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "returned"), [(LYING_JSON, 3), ("import random\nseen = []\nrandom.seed = seen.append", [])]
+)
+def test_pythons_json_and_generator_are_not_asked(zygote, before, returned):
+    """Answers do not pass through the module json, and no seed is told to a patched random.seed."""
+    body = "return 3" if returned else "return list(seen)"
+    assert of_first(zygote, body, "student.first()", before) == returned
 
 
 def test_a_freed_graph_of_a_function_of_python_is_seen(zygote):
