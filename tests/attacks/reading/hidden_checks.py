@@ -3,4 +3,4 @@
 # %% right if it runs
 import linecache
 
-checks = "".join(linecache.getlines("__COURSE__/tests/hidden/test_01_leaves.py"))
+assert "make_weight" in "".join(linecache.getlines("__COURSE__/tests/hidden/test_01_leaves.py"))
