@@ -33,14 +33,10 @@ _OPTIONAL = (
 )
 _HEADER = re.compile(r"# (?P<key>[A-Z][a-z ]*): *(?P<value>.*)")
 _CELL = re.compile(r"(?m)^# %%(.*)\n")
-_PART = re.compile(r"(?m)^__([A-Z_]{10,})__\n")  # a file of what several attacks begin or end with
+_PART = re.compile(r"(?m)^( *)__([A-Z_]{10,})__$")  # a file of what several attacks begin or end with
 _RIGHT = re.compile(r"(?m)^( *)__RIGHT__$")
 _IF_IT_RUNS = " right if it runs"
 _ESCAPE = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|n|t|r)")
-
-
-class MalformedAttackError(Exception):
-    """An attack's file is not as it should be; the text says what is wrong with it."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +56,9 @@ class Attack:
     shows: str | None  # text that must appear verbatim in nothing people read
     where: tuple[str, ...]  # the files, or `terminal`, in which that text would do harm; empty for all
     slow: bool  # takes more than about four seconds
-    cells: tuple[str, ...]  # placeholders not yet replaced; the line ``__RIGHT__`` is for the right answer
+    cells: tuple[
+        str, ...
+    ]  # placeholders not yet replaced; without cells a name attacks, and nothing is answered
 
     @property
     def name(self) -> str:
@@ -100,7 +98,8 @@ class Attack:
         sources = [imports]
         for question in assignment.questions:
             if question.id == self.question:
-                sources += [_filled(cell, places, question.answer) for cell in self.cells]
+                cells = self.cells or (question.starter_code,)
+                sources += [_filled(cell, places, question.answer) for cell in cells]
             elif question.id in SOLVED[self.stem]:
                 sources.append(question.answer)
         return sources
@@ -112,13 +111,12 @@ def read_attacks(paths: list[Path] | None = None) -> list[Attack]:
 
 
 def read_attack(path: Path) -> Attack:
-    """Read one attack, or raise a MalformedAttackError."""
+    """Read one attack; an assertion says what is wrong with its file."""
     top, *parts = _CELL.split(path.read_text(encoding="utf-8"))
     header = _read_header(path, top)
     cells = [_marked(cell, mark) for mark, cell in zip(parts[::2], parts[1::2], strict=True)]
     stem, _, question = header.get("Question", "01_leaves q1").partition(" ")
-    if stem not in SOLVED or header.get("Keeps", "none") != "none":
-        raise MalformedAttackError(f"{path}: SOLVED has no {stem}, or Keeps is neither none nor left out")
+    assert header.get("Keeps", "none") == "none", f"{path}: Keeps is none or left out"
     solved = tuple(other for other in SOLVED[stem] if other != question)
     attack = Attack(
         path=path.resolve(),
@@ -136,10 +134,9 @@ def read_attack(path: Path) -> Attack:
         slow=header.get("Cost") == "slow",
         cells=tuple(cells) * int(header.get("Times", "1")),
     )
-    if attack.layer not in LAYERS or not cells or attack.path.parent.name not in FAMILIES:
-        raise MalformedAttackError(f"{path}: an unknown layer ({attack.layer}) or family, or no cell")
-    if header.get("Cost", "slow") != "slow" or (attack.layer == "process" and not attack.otherwise):
-        raise MalformedAttackError(f"{path}: Cost is slow or left out; `process` wants a `Without it`")
+    assert cells or "Student" in header, f"{path}: neither a cell nor a name attacks"
+    assert header.get("Cost", "slow") == "slow", f"{path}: Cost is slow or left out"
+    assert attack.layer != "process" or attack.otherwise, f"{path}: `process` wants a `Without it`"
     return attack
 
 
@@ -150,18 +147,18 @@ def _read_header(path: Path, top: str) -> dict[str, str]:
         found = _HEADER.fullmatch(line)
         if found and found["key"] in _REQUIRED + _OPTIONAL and found["key"] not in header:
             header[found["key"]] = found["value"]
-        elif header and line.startswith("#   "):
-            header[next(reversed(header))] += " " + line[1:].strip()
         else:
-            raise MalformedAttackError(f"{path}: a line that means nothing here: {line}")
-    if list(header)[:1] != ["Tries"] or not all(header.get(key) for key in _REQUIRED):
-        raise MalformedAttackError(f"{path}: begins with {' and '.join(_REQUIRED)}")
+            assert header and line.startswith("#   "), f"{path}: a line that means nothing here: {line}"
+            header[next(reversed(header))] += " " + line[1:].strip()
+    assert all(header.get(key) for key in _REQUIRED), f"{path}: begins with {' and '.join(_REQUIRED)}"
     return header
 
 
 def _marked(cell: str, mark: str) -> str:
     """A cell; one that is marked so gives the right answer, if none of its statements raises an error."""
-    cell = _PART.sub(lambda line: (FOLDER / f"{line[1].lower()}.py").read_text(encoding="utf-8"), cell)
+    while part := _PART.search(cell):  # which may have parts itself
+        text = (FOLDER / f"{part[2].lower()}.py").read_text(encoding="utf-8").rstrip("\n")
+        cell = cell[: part.start()] + indent(text, part[1]) + cell[part.end() :]
     if mark != _IF_IT_RUNS:
         return cell
     tried = indent(cell, "    ")

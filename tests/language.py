@@ -1,55 +1,35 @@
-"""Count the words that standard technical English replaces, in everything that people read.
-
-``tests/language.toml`` holds how often each word may still occur. The numbers only fall. After you
-removed some words, or merged branches that did, ``python tests/language.py`` writes the lower numbers.
-"""
-
-from __future__ import annotations
+"""Words that standard technical English replaces, and where they still occur in what people read."""
 
 import re
-import sys
-import tomllib
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-LIMITS = Path(__file__).with_suffix(".toml")
 
 #: Code, docs, notebook sources and templates; generated notebooks and students' answers are not our language.
 FILES = (
-    "*.md",
-    "docs/**/*.md",
-    "docs/**/*.yml",
-    "docs/*.py",
-    "grader/**/*.py",
-    "grader/**/*.pyi",
-    "grader/templates/**/*.*",
-    "solutions/*.py",
-    "tests/hidden/*.py",
+    *("*.md", "docs/**/*.md", "docs/**/*.yml", "docs/*.py", "grader/**/*.py", "grader/**/*.pyi"),
+    *("grader/templates/**/*.*", "solutions/*.py", "tests/hidden/*.py"),
 )
-
-_HEADER = """\
-# How often each word of tests/language.py may still occur. The numbers only fall: `python tests/language.py`
-# lowers them.
-"""
 
 
 @dataclass(frozen=True)
 class Word:
-    """A word or phrase of which the number of uses may only fall.
+    """A word or phrase that must not be used more often than now.
 
     Attributes:
-        name: the word in the table of limits.
+        name: how messages call it.
         say: what to write instead.
         pattern: a regular expression that ignores case and matches whole words. A space stands for any white
             space, so a phrase is found across the lines of a text or comment.
+        most: how often it still occurs. The number must only fall.
     """
 
     name: str
     say: str
     pattern: str
+    most: int = 0
 
     def places(self, text: str) -> list[int]:
         """The line of each use in a text, from 1."""
@@ -79,7 +59,7 @@ WORDS = (
         "call sequence",
         rf"(?:a|each|every|the|one|first|second|last|next|further|other) turns?|{_named('turns?')}",
     ),
-    Word("kept", "side effects", rf"(?:assert_)?{_named('kept')}"),
+    Word("kept", "side effects", rf"(?:assert_)?{_named('kept')}", most=6),
     Word("stays as it was", "unchanged", "(?:stay|stays|stayed|left) as (?:it|they) (?:is|are|was|were)"),
     Word("moved", "perturbed", rf"{_named('moved')}|(?:numbers|results|facts?) moved?"),
     Word("fact", "observation", r"(?<!in\s)facts?"),
@@ -114,7 +94,7 @@ WORDS = (
     Word("accepted answer", "known-correct answer", "accepted answers?"),
     Word("wrong answer", "known-wrong answer", "(?<!known-)wrong answers?"),
     Word("equal mutant", "equivalent mutant", "equal mutants?|mutants? (?:that )?(?:is|are) equal"),
-    Word("mine, its", "seen, expected", r"mine|its(?=\[|\.[a-z])"),
+    Word("mine, its", "seen, expected", r"mine|its(?=\[|\.[a-z])", most=2),
     Word("Terms", "judging rules", "(?-i:Terms)"),
     Word("Standing", "lateness and adjustments", "(?-i:Standing)"),
     Word("Night", "clone snapshot", "(?-i:Night)"),
@@ -130,60 +110,11 @@ WORDS = (
 )
 
 
-def places() -> dict[str, dict[str, list[int]]]:
-    """The lines of each use, by word and by file below the root."""
-    found: dict[str, dict[str, list[int]]] = {word.name: defaultdict(list) for word in WORDS}
+def all_places() -> Mapping[str, list[str]]:
+    """The file and line of each use, by word."""
     paths = {path for pattern in FILES for path in ROOT.glob(pattern) if path.is_file()}
-    for path in sorted(paths):
-        text = path.read_text(encoding="utf-8")
-        for word in WORDS:
-            if lines := word.places(text):
-                found[word.name][path.relative_to(ROOT).as_posix()] = lines
-    return found
-
-
-def counted(files: Mapping[str, Iterable[int]]) -> int:
-    """The number of uses in all files."""
-    return sum(len([*lines]) for lines in files.values())
-
-
-def limits() -> dict[str, int]:
-    """The committed number of uses of each word."""
-    return tomllib.loads(LIMITS.read_text(encoding="utf-8"))
-
-
-def complaint(word: Word, files: Mapping[str, Iterable[int]], limit: int) -> str | None:
-    """What to do if a word, by the lines of its uses, does not occur as often as its limit says."""
-    number = counted(files)
-    if number > limit:
-        listed = "".join(f"\n  {file}: {', '.join(_lines(lines))}" for file, lines in files.items())
-        return (
-            f"{word.name!r} occurs {number} times, {number - limit} too many. Write {word.say!r} instead."
-            f" Lines:{listed}"
-        )
-    if number < limit:
-        return (
-            f"{word.name!r} occurs only {number} times: in tests/{LIMITS.name}, lower {limit} to {number}"
-            " (`python tests/language.py` lowers every number)"
-        )
-    return None
-
-
-def _lines(lines: Iterable[int]) -> list[str]:
-    return [f"{line} ({times}x)" if times > 1 else str(line) for line, times in Counter(lines).items()]
-
-
-def main() -> int:
-    """Lower the limits to what is there, and complain about words that occur more often than they may."""
-    found, before = places(), limits() if LIMITS.exists() else {}
-    lowered = {name: min(before.get(name, counted(files)), counted(files)) for name, files in found.items()}
-    LIMITS.write_text(
-        _HEADER + "".join(f'"{name}" = {number}\n' for name, number in lowered.items()), encoding="utf-8"
-    )
-    complaints = [*filter(None, (complaint(word, found[word.name], lowered[word.name]) for word in WORDS))]
-    sys.stderr.writelines(f"{line}\n" for line in complaints)
-    return int(bool(complaints))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in sorted(paths)}
+    return {
+        word.name: [f"{file}:{line}" for file, text in texts.items() for line in word.places(text)]
+        for word in WORDS
+    }

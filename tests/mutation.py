@@ -9,18 +9,8 @@ STRANGE = (
     *(["int", 1], {"cell_type": "code", "source": 3}, "x = 1\n" * 50, "1e999", "\ufeff", "\ufdd0", "🔥"),
 )
 INSERTED = (
-    *(
-        b"\0",
-        b"\xff",
-        b"\xef\xbb\xbf",
-        b"\xed\xa0\x80",
-        b'"',
-        b"\\",
-        b"\\u0000",
-        b"\\ud800",
-        b"{",
-        b"[" * 3000,
-    ),
+    *(b"\0", b"\xff", b"\xef\xbb\xbf", b"\xed\xa0\x80", b'"', b"\\", b"\\u0000", b"\\ud800", b"{"),
+    b"[" * 3000,
     *(b"]", b"}", b",", b":", b"NaN", b"-Infinity", b"1e999", b"9" * 5000, b"\r", b"\x1b]0;x\x07"),
     *(b"<<<<<<< a\n", b"\x00\x00\x00\x02{}", b"\xff\xfe", b"null", b'{"cells": [', b'"id": ', b"//"),
     b"\xf0\x9f",

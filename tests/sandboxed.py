@@ -5,18 +5,14 @@ without pytest, which prepares the sandbox, forks a child into it, and prints wh
 """
 
 import contextlib
-import ctypes
-import errno
 import fcntl
 import importlib
 import inspect
 import json
-import mmap
 import os
 import pathlib
 import resource
 import signal
-import socket
 import struct
 import subprocess
 import sys
@@ -28,8 +24,8 @@ from dataclasses import dataclass, field
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # What a test's function may name: the modules it and this file both import.
 MODULES = (
-    *(contextlib, ctypes, errno, fcntl, importlib, mmap, os, pathlib),
-    *(resource, signal, socket, sys, threading, time),
+    *(contextlib, fcntl, importlib, os, pathlib),
+    *(resource, signal, sys, threading, time),
 )
 READ_SEARCH = 1 << 2
 PR_SET_DUMPABLE = 4
@@ -41,7 +37,6 @@ class Outcome:
 
     answer: object = None
     raised: str | None = None
-    errno: int | None = None
     status: int = 0
     process: dict[str, str] = field(default_factory=dict)
     kept: list[int] = field(default_factory=list)
@@ -187,7 +182,7 @@ def _call_and_exit(sandbox, order, answer, leave):
         try:
             told = {"answer": names[order["name"]](order["place"], *order.get("keep", ()))}
         except BaseException as error:  # noqa: BLE001 - it is the answer
-            told = {"raised": type(error).__name__, "errno": getattr(error, "errno", None)}
+            told = {"raised": type(error).__name__}
         os.write(answer, json.dumps(told).encode() + b"\n")
         os.read(leave, 1)
     finally:

@@ -77,7 +77,6 @@ def test_a_command_is_counted_with_what_it_starts():
 
 
 def test_a_class_has_as_many_answers_as_students(tmp_path):
-    """No two notebooks are alike."""
     texts = {path.read_text() for path in classroom.make_class(tmp_path, classroom.STEM, 3).glob("*/*.ipynb")}
     assert len(texts) == 3
 
@@ -92,7 +91,6 @@ def test_a_solved_notebook_has_every_answer(stem):
 
 
 def test_without_otter_the_rest_is_measured(tmp_path, monkeypatch):
-    """`make bench` measures what is there."""
     monkeypatch.setattr(otter_run, "find_spec", lambda _: None)
     monkeypatch.setattr(throughput, "grade_afresh", lambda folder, _: cost(float(folder.name[-1])))
     found = throughput.throughput(tmp_path, [classroom.STEM], 2, 1)

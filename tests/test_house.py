@@ -26,7 +26,6 @@ def headings(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_to_files_and_headings(page):
-    """Every link of a page that stays in the repository leads to something."""
     for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text(encoding="utf-8")):
         file, _, heading = link.partition("#")
         target = page.parent / file if file else page

@@ -65,7 +65,6 @@ def test_torch_is_taken_from_the_index_that_suits(variables, refused, indexes, s
 
 
 def test_a_gpu_is_found_by_its_driver(tmp_path):
-    """Where `nvidia-smi` lists a GPU, the default build is taken."""
     executable(tmp_path / "bin/nvidia-smi", "#!/bin/sh\n")
     assert set_up(tmp_path)[1] == ["default"]
 

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from attack import FAMILIES, LAYERS, MalformedAttackError, read_attack, read_attacks
+from attack import FAMILIES, LAYERS, read_attacks
 from attack_layers import LIMITS, OUTSIDE, SWITCHES, without
 from attack_run import COURSE, Arena, common_harms, own_harms
 
@@ -80,11 +80,13 @@ def test_nobody_else_is_harmed(slow, arena, graded):
 
 
 def test_there_are_attacks_of_every_kind():
-    """Every family is there, and every layer stops something."""
-    assert len(ATTACKS) >= 70
+    """Every family is there, every layer stops something, and no attack takes the place of another."""
     assert {attack.path.parent.name for attack in ATTACKS} == set(FAMILIES)
-    assert {attack.layer for attack in ATTACKS} == set(LAYERS)
-    assert {*SWITCHES, "process"} == set(LAYERS)
+    assert {attack.layer for attack in ATTACKS} == set(LAYERS) == {*SWITCHES, "process"}
+    assert len({(attack.student, attack.stem) for attack in ATTACKS}) == len(ATTACKS)
+    for attack in ATTACKS:
+        questions = {question.id for question in COURSE.assignments[attack.stem].questions}
+        assert {attack.question, *attack.keeps} <= questions, attack.name
 
 
 @pytest.mark.parametrize("layer", sorted(filter(None, OUTSIDE)))
@@ -92,40 +94,3 @@ def test_every_layer_outside_can_be_taken_away(layer):
     """What a layer consists of is still there to be switched off; else the matrix could show nothing."""
     with without(layer) as limits:
         assert limits.question > 0
-
-
-def test_every_attacker_has_a_name_of_its_own():
-    """No attack is superseded by another."""
-    names = [(attack.student, attack.stem) for attack in ATTACKS]
-    assert sorted(set(names)) == sorted(names)
-
-
-def test_every_attack_takes_a_question_that_exists():
-    """The question that is attacked, and those that are kept, are in the assignment."""
-    for attack in ATTACKS:
-        questions = {question.id for question in COURSE.assignments[attack.stem].questions}
-        assert {attack.question, *attack.keeps} <= questions, attack.name
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "# %%\npass\n",
-        "# Tries: x.\n# %%\npass\n",
-        "# Stopped by: wire\n# Tries: x.\n# %%\npass\n",
-        "# Tries: x.\n# Stopped by: nobody\n# %%\npass\n",
-        "# Tries: x.\n# Stopped by: wire\n",
-        "# Tries: x.\n# Stopped by: wire\n# Stops: q1\n# %%\npass\n",
-        "# Tries: x.\n# Stopped by: wire\n# Cost: dear\n# %%\npass\n",
-        "# Tries: x.\n# Stopped by: wire\n# Keeps: q1\n# %%\npass\n",
-        "# Tries: x.\n# Stopped by: wire\n# Question: 09_unknown q1\n# %%\npass\n",
-        "# Tries: x.\n# Stopped by: process\n# %%\npass\n",
-    ],
-)
-def test_a_file_that_says_something_else_is_refused(text, tmp_path):
-    """A header that is missing, unknown or means nothing is not passed over."""
-    path = tmp_path / "time" / "attack.py"
-    path.parent.mkdir()
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(MalformedAttackError):
-        read_attack(path)

@@ -7,7 +7,6 @@ import pathlib
 import signal
 import stat
 
-import pytest
 from observing import SECRET, look, request
 
 from grader.course.course import Course, observe_reference
@@ -199,14 +198,6 @@ def f():
 """
     assert look(zygote, leave, f="student.f()")["f"] == 1
     assert look(zygote, find, f="student.f()")["f"] == [False] * 6
-
-
-@pytest.mark.parametrize("code", ["os.execv('/bin/true', ['true'])", "C.execve(b'/bin/true', None, None)"])
-def test_no_other_program_takes_the_place_of_a_worker(zygote, code):
-    """After a refused exec the same process goes on answering."""
-    cells = ["import contextlib, ctypes, os\nC = ctypes.CDLL(None)", "def f():\n    return 'still here'"]
-    seen = look(zygote, [*cells, f"with contextlib.suppress(PermissionError):\n    {code}"], f="student.f()")
-    assert (seen["f"], seen.raised) == ("still here", {})
 
 
 def test_nothing_survives_a_worker(zygote):

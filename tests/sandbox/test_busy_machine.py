@@ -4,18 +4,12 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from functools import partial
 
 import pytest
 from observing import QUICK, look, request
-from tiny_course import RIGHT, write_course, write_notebook
 
-from grader.course.course import Course
 from grader.errors import BrokenRunError
-from grader.grading import executor
-from grader.grading.run import Options, grade
-from grader.sandbox.observer import observe
 from grader.sandbox.zygote import _COUNTS_WAITING, CpuTimes, WorkerProcess, Zygote
 
 ENDLESS = "def first():\n    while True:\n        pass"
@@ -77,44 +71,6 @@ def test_without_a_count_nobody_is_blamed(zygote, monkeypatch):
         assert begun.was_starved_until(worker.cpu_times())
 
 
-@pytest.fixture
-def submissions(tmp_path):
-    for student in ("ada", "ben", "chen"):
-        write_notebook(tmp_path / "submissions" / student / "01_tiny.ipynb", RIGHT)
-    return tmp_path / "submissions"
-
-
-@pytest.fixture
-def course(tmp_path):
-    return Course.find(write_course(tmp_path / "course"))
-
-
-def scores_of(course, submissions, jobs=1):
-    out = submissions.with_name("results")
-    outcome = grade(course, submissions, out, Options(jobs=jobs), lambda *_: None)
-    return [row.score for row in outcome.results]
-
-
-@pytest.mark.usefixtures("shared_zygote")
-@pytest.mark.parametrize(("jobs", "comes"), [(2, (6, 6.0)), (1, (3, 0.0))])
-def test_the_starved_are_looked_at_again_alone(course, submissions, monkeypatch, jobs, comes):
-    """Who ran out of time beside others gets another look when these have gone; who was alone does not."""
-    seen = []
-
-    def busy(forks, cells, asked, limits):
-        evidence = observe(forks, cells, asked, limits)
-        if [cell.source for cell in cells] == RIGHT:  # not the reference
-            seen.append(cells)
-            if len(seen) <= 3:
-                return replace(evidence, answers={}, starved=True)
-        return evidence
-
-    monkeypatch.setattr(executor, "observe", busy)
-    looks, score = comes
-    assert scores_of(course, submissions, jobs) == [score] * 3
-    assert len(seen) == looks
-
-
 def full_for(monkeypatch, times):
     """Let a zygote find no process that often, and not wait for one."""
     fork, left = Zygote._fork, list(range(times))
@@ -131,13 +87,11 @@ def full_for(monkeypatch, times):
 
 
 def test_a_machine_that_is_full_for_a_moment_is_waited_for(zygote, monkeypatch):
-    """No process to be had just now: the worker comes a little later."""
     full_for(monkeypatch, 3)
     assert look(zygote, "def first():\n    return 1", first="student.first()")["first"] == 1
 
 
 def test_a_machine_that_stays_full_ends_the_run_in_a_sentence(zygote, monkeypatch):
-    """The run stops, resumable, and says what to free."""
     full_for(monkeypatch, 4)
     with pytest.raises(BrokenRunError, match="free some memory or processes and run again"):
         zygote.worker()

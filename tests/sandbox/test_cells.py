@@ -28,18 +28,11 @@ def failed(zygote, *cells):
     "cell",
     [
         "%matplotlib inline",
-        "%load_ext autoreload\n%autoreload 2",
-        "%pip install torch",
-        "%env SECRET=1",
         "!pip install torch",
         "files = !ls\nassert files == []",
         "magic = %who\nassert magic is None",
         "print?",
-        "?print",
-        "print??",
         "%%bash\nexit 1",
-        "%%html\n<b>bold</b>",
-        "%%writefile helper.py\nthis is not Python",
         "%%timeit\nthis would take too long",
         "# only a comment",
         "",
@@ -55,7 +48,6 @@ def failed(zygote, *cells):
         "w = '\\d'  # an escape that the compiler warns about",
         # What talks to Jupyter and to graders, installed here or not
         "import otter\ngrader = otter.Notebook('01_leaves.ipynb')\ngrader.check('q1')\ngrader.export()",
-        "from IPython import get_ipython\nget_ipython().run_line_magic('matplotlib', 'inline')",
         "from IPython.display import display, HTML, clear_output\ndisplay(HTML('<b>')); clear_output()",
         "import IPython.display as ipd\nipd.display(ipd.Image('plot.png'))",
         "from google.colab import drive, files\ndrive.mount('/content')\nfor name in files.upload(): 1 / 0",
@@ -66,11 +58,10 @@ def failed(zygote, *cells):
         "from tqdm.notebook import tqdm, trange\nassert [*tqdm([1, 2])] + [*trange(1)] == [1, 2, 0]",
         "import matplotlib_inline.backend_inline as b\nb.set_matplotlib_formats('svg')",
         # Python's library, numpy and torch
-        "import numpy as np",
         "import math, random, collections, typing, dataclasses, functools, itertools, operator, statistics",
         "import os, sys, re, io, json, time, timeit, datetime, pathlib, copy, pprint, string, tempfile",
         "import abc, enum, types, inspect, contextlib, warnings, logging, unittest, traceback, weakref, csv",
-        "import torch.nn as nn, torch.nn.functional as F, torch.optim as optim, torch.utils.data",
+        "import numpy as np, torch.nn.functional as F, torch.optim as optim, torch.utils.data",
         "import threading, concurrent.futures, multiprocessing, subprocess, pickle, hashlib, struct, asyncio",
     ],
 )
@@ -90,7 +81,6 @@ def test_a_usual_cell_costs_nothing(zygote, cell):
     ],
 )
 def test_what_is_timed_or_captured_is_run(zygote, cell):
-    """An answer below %%time or %%capture, or behind %time, counts."""
     assert answer_of(zygote, cell) == "timed"
 
 
@@ -134,19 +124,11 @@ def test_waiting_for_the_world_fails_its_cell_only(zygote):
         ("raise KeyboardInterrupt", "KeyboardInterrupt: "),
         ("raise GeneratorExit", "GeneratorExit: "),
         ("input('a number: ')", "EOFError: EOF when reading a line"),
-        (
-            "raise BaseExceptionGroup('both', [KeyboardInterrupt()])",
-            "BaseExceptionGroup: both (1 sub-exception)",
-        ),
+        ("raise BaseExceptionGroup('a', [KeyboardInterrupt()])", "BaseExceptionGroup: a (1 sub-exception)"),
         ("undefined", "NameError: name 'undefined' is not defined"),
         ("import no_such_package", "ModuleNotFoundError: No module named 'no_such_package'"),
         ("def r():\n    r()\nr()", "RecursionError: maximum recursion depth exceeded"),
-        ("bytearray(1 << 50)", "MemoryError: "),
         ("open('results.txt', 'w')", "PermissionError: [Errno 13] Permission denied: 'results.txt'"),
-        (
-            "open('/tmp/results.txt', 'w')",
-            "PermissionError: [Errno 13] Permission denied: '/tmp/results.txt'",
-        ),
         ("import os\nos.mkdir('runs')", "PermissionError: [Errno 1] Operation not permitted: 'runs'"),
         ("(" * 300 + ")" * 300, "SyntaxError: too many nested parentheses (<cell 2>, line 1)"),
     ],
@@ -158,12 +140,6 @@ def test_a_cell_that_fails_costs_itself_only(zygote, cell, told):
     assert seen["f"] == 21
     assert set(seen.raised) == {2}
     assert seen.raised[2].startswith(told)
-
-
-def test_what_a_failing_cell_defined_counts(zygote):
-    """Everything above the line that raised is there."""
-    seen = look(zygote, "def f():\n    return 1\nraise ValueError('late')\nf = None", f="student.f()")
-    assert (seen["f"], seen.raised) == (1, {1: "ValueError: late"})
 
 
 LONG_LINE = "return 1 / 0" + " " * 99 + "#" * 300
@@ -233,16 +209,12 @@ def test_a_failed_cell_quotes_its_line(zygote, cells, told):
         "for n in range(3):\n    open('data.csv')",
         "name = input()\nprint(name)",
         "import torch\ntorch.ones(1).cuda()",
-        "import torch\ntorch.ones(1).to('mps')",
-        "import torch\ntorch.cuda.set_device(0)",
         "import torch\ntorch.cuda.memory_summary()",
         "import torch\ntorch.cuda.Event(enable_timing=True)",
         "import torch\nwith torch.device('cuda'):\n    w = torch.ones(2)",
         "import torch\ntorch.set_default_tensor_type('torch.cuda.FloatTensor')",
         "import torch\ntorch.set_default_device('cuda')\nw = torch.ones(2)",
-        "import torch\ntorch.save({}, 'x.pt')",
         "import torch\nstate = torch.load('x.pt')",
-        "import numpy as np\ndata = np.load('x.npy')",
         "import locale\nlocale.setlocale(locale.LC_ALL, 'xx_XX.UTF-8')",
         "import os\nhome = os.environ['NO_SUCH_VARIABLE']",
         "undefined",
@@ -273,9 +245,7 @@ def test_definitions_below_an_error_still_run(zygote, magic, above):
         "assert False",
         "import sys\nsys.exit()",
         "quit()",
-        "raise KeyboardInterrupt",
         "while True: pass",
-        "import nowhere\nraise ValueError",
         "import nowhere\nimport sys\nsys.exit()",
         "import nowhere\nassert False, 'only drafts below'",
         "import nowhere\nclass Slow:\n    while True: pass",
@@ -311,7 +281,7 @@ def test_a_statement_below_an_error_replaces_no_name_of_a_students(zygote, cells
     assert look(zygote, cells, f="1", g="student.g()")["g"] == ("good", 1, "math")
 
 
-STARTER = "def f():\n    ..."
+STARTER, GIVEN = "def f():\n    ...", "def g():\n    return 2\nN = 2"
 
 
 @pytest.mark.parametrize(
@@ -320,17 +290,12 @@ STARTER = "def f():\n    ..."
         ["def g():\n    return 1\n" + STARTER, "1 / 0\ndef f():\n    return g()"],
         [STARTER, "def g():\n    return 1", "1 / 0\ndef f():\n    return g()"],
         [f"def g():\n    return 1\n{STARTER}\n1 / 0\ndef f():\n    return g()"],
-        [
-            "def g():\n    return 2\nN = 2",
-            STARTER,
-            "1 / 0\ndef f():\n    return g()\ndef g():\n    return N\nN = 1",
-        ],
+        [GIVEN, STARTER, "1 / 0\ndef f():\n    return g()\ndef g():\n    return N\nN = 1"],
     ],
 )
 def test_a_statement_below_an_error_may_replace_starter_code(zygote, cells):
     """An answer below an error counts where its name is still the starter code, or a demonstration's."""
-    demonstrations = ["def g():\n    return 2\nN = 2"]
-    seen = look(zygote, cells, f="student.f()", demonstrations=demonstrations)
+    seen = look(zygote, cells, f="student.f()", demonstrations=[GIVEN])
     assert (seen.status, seen["f"]) == ({"f": "answered"}, 1)
 
 
@@ -371,11 +336,8 @@ def test_very_many_skipped_statements_are_bounded(zygote):
 def test_every_cell_reports_its_own_skipped_statements(zygote):
     """A cell that runs through, or that stops by itself, has none of the cell before."""
     seen = failed(zygote, "1 / 0\nprint(1)", "x = 1", "raise ValueError\nprint(2)", "x.y\nprint(3)")
-    assert [(cell.cell, [each.text for each in cell.skipped]) for cell in seen] == [
-        (1, ["print(1)"]),
-        (3, []),
-        (4, ["print(3)"]),
-    ]
+    texts = {cell.cell: [each.text for each in cell.skipped] for cell in seen}
+    assert texts == {1: ["print(1)"], 3: [], 4: ["print(3)"]}
 
 
 def test_a_default_device_that_is_not_here_lasts_for_its_cell_only(zygote):
@@ -387,19 +349,6 @@ def test_a_default_device_that_is_not_here_lasts_for_its_cell_only(zygote):
         "def f():\n    return str(w.device), str(v.device)",
     ]
     assert answer_of(zygote, *cells) == ("cpu", "meta")
-
-
-def test_the_first_error_of_a_cell_is_told(zygote):
-    """Of several lines that fail, the first is the cause of the others."""
-    assert look(zygote, "import nowhere\nimport elsewhere\nnowhere.init()\n1 / 0", f="1").raised == {
-        1: "ModuleNotFoundError: No module named 'nowhere'"
-    }
-
-
-def test_a_cell_knows_its_source(zygote):
-    """Tools that read the source of a function find it, below a cell's magic too."""
-    cell = "%%time\nimport inspect\ndef g():\n    return 7\ndef f():\n    return inspect.getsource(g)"
-    assert answer_of(zygote, cell) == "def g():\n    return 7\n"
 
 
 @pytest.mark.parametrize("above", ["", "from __future__ import annotations"])
@@ -435,26 +384,6 @@ def test_annotations_are_postponed_below_a_cell_that_asks_for_it(zygote, above):
 def test_the_name_at_the_end_counts(zygote, cells):
     """Whatever the name is bound to after all cells is the answer; helpers are found in other cells."""
     assert answer_of(zygote, *cells, limits=PATIENT) == "last"
-
-
-def test_a_name_that_was_deleted_is_missing(zygote):
-    """A function that is deleted again was not handed in, and nothing is asked of it."""
-    seen = look(zygote, ["def f():\n    return 1", "del f"], f="student.f()")
-    assert (seen.status, seen.evidence.answers) == ({"f": "missing"}, {})
-
-
-def test_a_plot_is_drawn_and_shown_to_nobody(zygote):
-    """Matplotlib can be imported in a worker; only writing a picture to a file fails, in its own cell."""
-    cells = [
-        "import matplotlib.pyplot as plt",
-        "plt.plot([1, 2])\nplt.title('loss')\nplt.show()",
-        "plt.savefig('loss.png')",
-        "def f():\n    plt.figure()\n    return len(plt.get_fignums())",
-    ]
-    seen = look(zygote, cells, f="student.f()", limits=PATIENT)
-    assert set(seen.raised) == {3}
-    assert seen.raised[3].startswith("PermissionError")
-    assert seen["f"] == 2
 
 
 # Answered, untouched, missing
@@ -529,9 +458,9 @@ def test_whatever_is_no_stub_is_answered(zygote, cells):
     assert look(zygote, cells, stubs={"f": STUB}, f="1").status == {"f": "answered"}
 
 
-@pytest.mark.parametrize("cell", ["f = 3", "f = None", "import torch as f"])
+@pytest.mark.parametrize("cell", ["f = 3", "import torch as f", "del f"])
 def test_what_cannot_be_called_is_no_answer(zygote, cell):
-    """A variable or a module with the name of the function hides the function: that is missing."""
+    """A variable or a module with the function's name hides it, and a deleted function is missing."""
     assert look(zygote, [ANSWER, cell], stubs={"f": STUB}, f="1").status == {"f": "missing"}
 
 

@@ -53,39 +53,32 @@ def tensors(zygote):
 def test_an_ordinary_tensor_is_computed_and_contiguous(tensors):
     """No two of its sizes are equal."""
     ordinary = tensors[ORDINARY]
-    rows, columns = ordinary["shape"]
-    assert rows != columns
-    assert min(rows, columns) > 1
+    assert 1 < min(ordinary["shape"]) < max(ordinary["shape"])
     assert ordinary["contiguous"]
     assert (ordinary["leaf"], ordinary["requires_grad"], ordinary["zeros"]) == (False, True, False)
 
 
-@pytest.mark.parametrize(
-    ("kind", "part", "value"),
-    [
-        (("x.role", "leaf"), "leaf", True),
-        (("x.role", "plain"), "requires_grad", False),
-        (("x.layout", "transposed"), "contiguous", False),
-        (("x.layout", "gaps"), "contiguous", False),
-        (("x.layout", "part"), "offset", 3),
-        (("x.values", "zeros"), "zeros", True),
-        (("x.shape", ""), "shape", ()),
-    ],
-)
-def test_a_tensor_is_of_the_kind_that_is_said(tensors, kind, part, value):
+TENSORS = {
+    ("x.role", "leaf"): lambda x: x["leaf"],
+    ("x.role", "plain"): lambda x: not x["requires_grad"],
+    ("x.layout", "transposed"): lambda x: not x["contiguous"],
+    ("x.layout", "gaps"): lambda x: not x["contiguous"],
+    ("x.layout", "part"): lambda x: x["offset"] == 3,
+    ("x.values", "zeros"): lambda x: x["zeros"],
+    ("x.shape", ""): lambda x: x["shape"] == (),
+    ("x.shape", "1 k"): lambda x: x["shape"][0] == 1,
+    ("x.shape", "0 k"): lambda x: x["shape"][0] == 0,
+}
+
+
+@pytest.mark.parametrize("kind", TENSORS)
+def test_a_tensor_is_of_the_kind_that_is_said(tensors, kind):
     """Each unusual kind is seen at the tensor that comes in, and not at the ordinary one."""
-    assert tensors[kind][part] == value
-    assert tensors[ORDINARY][part] != value
-
-
-def test_a_size_of_0_or_1_is_that_size(tensors):
-    """The other size is a size like others."""
-    assert tensors["x.shape", "1 k"]["shape"][0] == 1
-    assert tensors["x.shape", "0 k"]["shape"][0] == 0
+    assert TENSORS[kind](tensors[kind])
+    assert not TENSORS[kind](tensors[ORDINARY])
 
 
 def test_grad_is_filled_where_it_is_said(zygote):
-    """A filled .grad comes with a leaf."""
     made = declared("f", {"x": tensor("n k")}, then=about_x, **ONCE)
     filled = [kinds for kinds, fact in found(zygote, made) if fact["filled"]]
     assert filled == [{"x.role": "leaf", "x.grad": "filled"}]
@@ -183,9 +176,8 @@ def about_the_optimizer(setup, _):
 
 def test_an_optimizer_is_of_the_kind_that_is_said(zygote):
     """Its class, its groups and their rates, and whether it has made steps."""
-    made = declared(
-        "f", {"model": network(), "opt": optimizer("model")}, then=about_the_optimizer, **ONCE, given=["opt"]
-    )
+    things = {"model": network(), "opt": optimizer("model")}
+    made = declared("f", things, then=about_the_optimizer, **ONCE, given=["opt"])
     alone = by_kind(found(zygote, made))
     assert alone["opt.rule", "adam"]["class"] == "AdamW"
     assert alone["opt.groups", "two groups"]["rates"] == [0.1, 0.03]
@@ -210,19 +202,9 @@ def about_the_lists(setup, _):
 
 def test_lists_are_of_the_kind_that_is_said(zygote):
     """Lists are empty, hold a thing twice, or views of one memory; batches and targets fit the network."""
-    made = declared(
-        "f",
-        {
-            "model": network(),
-            "xs": inputs(),
-            "batches": pairs(of="model"),
-            "x": tensor("n in"),
-            "y": target("x", "model"),
-        },
-        then=about_the_lists,
-        **ONCE,
-    )
-    alone = by_kind(found(zygote, made))
+    things = {"model": network(), "xs": inputs(), "batches": pairs(of="model")}
+    things |= {"x": tensor("n in"), "y": target("x", "model")}
+    alone = by_kind(found(zygote, declared("f", things, then=about_the_lists, **ONCE)))
     assert all(fact["fit"] and fact["target"] for fact in alone.values())
     assert alone["xs.list", "empty"]["rows"] == []
     assert alone["xs.list", "single"]["rows"] == [1]

@@ -187,7 +187,6 @@ def ordinary_user(place):
 
 @needs_root
 def test_an_ordinary_user_gives_the_same_points(place, usual):
-    """Grading needs no privilege."""
     seen = run(place, "ordinary", before=ordinary_user(place))
     must_equal(seen, usual)
     assert {path.stat().st_uid for path in seen.out.rglob("*")} == {int(ORDINARY_USER)}
@@ -226,7 +225,6 @@ def test_a_container_with_one_user_is_refused(place):
 
 @pytest.mark.long
 def test_without_filters_nothing_is_graded(place):
-    """Where the kernel takes no seccomp filter, grading is refused by default."""
     must_refuse(run(place, "unfiltered", change=UNFILTERED), "seccomp", "--no-sandbox")
 
 

@@ -15,10 +15,6 @@ from real_life import files
 from real_life.draft import ROOT, Draft
 from test_wire import ANY, Case, check, closing, ok
 
-from grader.contracts.check import describe, raised
-from grader.contracts.comparison import assert_close
-from grader.contracts.gradients import assert_gradients
-from grader.contracts.observation import is_gradients, other_form
 from grader.course.course import Course
 from grader.course.rubric import REFERENCE_LIMITS
 from grader.grading.executor import modules_to_preload
@@ -30,7 +26,6 @@ from grader.notebooks.recognition import recognise
 from grader.sandbox.decoding import MalformedError, parse, parse_cell, parse_survey
 from grader.sandbox.evidence import Answer, Evidence
 from grader.sandbox.observer import observe
-from grader.sandbox.values import Raised, Tensor
 from grader.sandbox.wire import Wire
 
 LONGEST = 10  # seconds; what is slow is slow by far more than a busy machine
@@ -149,7 +144,7 @@ def test_a_spoiled_frame(number, heard):
 
 @some_and_many(200, 4000)
 def test_spoiled_facts(number, heard):
-    """An answer with a few values wrong is malformed, or facts that can be stored and judged."""
+    """An answer with a few values wrong is malformed, or facts that can be stored."""
     answers, _, _ = heard(number)
     readers = {
         "observe": Answer.parse,
@@ -168,41 +163,11 @@ def test_spoiled_facts(number, heard):
             if operation == "observe":
                 evidence = Evidence(answers={"p": read})
                 assert Evidence.from_json(evidence.to_json()) == evidence
-                compare(read.outcome, Answer.parse(json.dumps(real)).outcome)
 
     fuzz(number, example)
 
 
-def compare(seen, expected):
-    """What a check may do with facts: it gives a verdict, whatever they are."""
-    form = other_form(seen, expected)
-    assert form is None or form.message.isprintable()
-    if form is None:
-        helpers(seen, expected)
-
-
-def helpers(seen, expected):
-    assert describe(seen)
-    raised(seen, RuntimeError, "modified")
-    if is_gradients(expected) and not isinstance(expected["gradients"], Raised):
-        with suppress(AssertionError):
-            assert_gradients(seen, expected, of="it")
-    elif isinstance(expected, dict) and "before" in expected:
-        return  # nobody compares the form of what `SideEffects` recorded; a check that fails on it says so
-    elif isinstance(expected, dict) and isinstance(seen, dict):
-        for key, value in expected.items():
-            helpers(seen[key], value)
-    elif isinstance(expected, list | tuple) and isinstance(seen, list | tuple):
-        for one, value in zip(seen, expected, strict=False):
-            helpers(one, value)
-    elif expected is None or isinstance(expected, Tensor | int | float):
-        with suppress(AssertionError):
-            assert_close(seen, expected, "They differ.")
-    else:
-        assert isinstance(expected, Raised | str) or describe(expected)
-
-
-@some_and_many(12, 1000)
+@some_and_many(24, 1000)
 def test_spoiled_evidence_is_judged(number, heard):
     """The hidden checks judge facts with a few values wrong: every check has a verdict and says why."""
     _, rubrics, references = heard(number)

@@ -126,14 +126,6 @@ def test_a_view_shares_memory_and_is_no_cut(zygote):
     assert graph.tensors[again.same] is w
 
 
-def test_an_inference_tensor_has_no_version(zygote):
-    """An inference tensor is told as such, without a warning or an error."""
-    body = "with torch.inference_mode():\n    x = torch.ones(2)\nreturn graph(x=x)"
-    graph = seen(zygote, body)
-    assert of(graph, "x").version is None
-    assert summary(graph) == "x is an inference tensor, which autograd never connects to a graph."
-
-
 FUNCTION = """
 import torch
 class {name}(torch.autograd.Function):
@@ -186,83 +178,66 @@ return found
     assert [saved.state for saved in seen(zygote, body).nodes[0].saved] == ["packed", "packed"]
 
 
-def test_a_large_graph_is_cut(zygote):
-    """Of a graph of 10,000 nodes the nearest are told, and that there are more."""
-    graph = seen(
-        zygote,
-        "x = a = torch.ones(1, requires_grad=True)\nfor _ in range(10_000):\n    x = x + a\n"
-        "return graph(x=x)",
-    )
-    assert (len(graph.nodes), graph.more, graph.total) == (40, True, 5001)
-    assert summary(graph) == (
-        "More than 5000 nodes behind x; "
-        "none of the nearest 5000 is freed or overwritten that autograd knows of, and the rest was not looked"
-        " at."
-    )
-
-
-@pytest.mark.parametrize(
-    ("steps", "said"),
-    [
-        (8, "; 3 of them have freed saved tensors: another backward through them would raise."),
-        (300, "; 3 of them have freed saved tensors: another backward through them would raise."),
-        (
-            3000,
-            "; none of the nearest 5000 is freed or overwritten that autograd knows of",
-        ),
-    ],
-)
-def test_nothing_is_said_of_what_was_not_looked_at(zygote, steps, said):
-    """What a backward used up is found far beyond the drawn nodes; of the rest nothing is claimed."""
-    graph = seen(zygote, RNN + f"for _ in range({steps}):\n    h = step(h)\nreturn graph(h=h)")
-    assert not any(node.is_freed for node in graph.nodes)
-    assert said in summary(graph)
-
-
-def test_what_was_overwritten_beyond_the_drawn_nodes_is_told(zygote):
-    """A stale saved tensor counts wherever it is, though only the drawn ones are described."""
-    body = """
+#: What a request does, and how the summary of its graph ends.
+SUMMARIES = {
+    "an inference tensor": (
+        """
+with torch.inference_mode():
+    x = torch.ones(2)
+return graph(x=x)""",
+        "x is an inference tensor, which autograd never connects to a graph.",
+    ),
+    "a graph of 10,000 nodes": (
+        """
+x = a = torch.ones(1, requires_grad=True)
+for _ in range(10_000):
+    x = x + a
+return graph(x=x)""",
+        " is freed or overwritten that autograd knows of, and the rest was not looked at.",
+    ),
+    "freed beyond the drawn nodes": (
+        f"{RNN}\nfor _ in range(300):\n    h = step(h)\nreturn graph(h=h)",
+        "; 3 of them have freed saved tensors: another backward through them would raise.",
+    ),
+    "overwritten beyond the drawn nodes": (
+        """
 y = torch.ones(1, requires_grad=True) * 2
 z = y ** 2
 for _ in range(100):
     z = z + 1
 y.zero_()
-return graph(z=z)
-"""
-    graph = seen(zygote, body)
-    assert (graph.stale, any(node.stale for node in graph.nodes)) == (1, False)
-    assert summary(graph) == "103 nodes behind z; a saved tensor was overwritten: backward would raise."
-
-
-def test_only_what_is_behind_the_first_tensor_is_counted(zygote):
-    """The history of another named tensor is drawn, but it is no part of what is said about the first."""
-    body = """
+return graph(z=z)""",
+        "103 nodes behind z; a saved tensor was overwritten: backward would raise.",
+    ),
+    "freed behind another tensor": (
+        """
 old = (torch.ones(1, requires_grad=True) ** 2).sum()
 old.backward()
 new = torch.ones(1, requires_grad=True)
 for _ in range(50):
     new = new + 1
-return graph(new=new, old=old)
-"""
-    graph = seen(zygote, body)
-    assert graph.nodes[of(graph, "old").made_by].op == "SumBackward0"
-    assert any(node.is_freed for node in graph.nodes)
-    assert (
-        summary(graph)
-        == "51 nodes behind new, none freed or overwritten that autograd knows of: backward would work."
-    )
-
-
-def test_a_named_leaf_that_no_gradient_would_reach_is_told(zygote):
-    """Of the named leaves a backward would reach some and not others; what needs no gradient is no matter."""
-    body = """
+return graph(new=new, old=old)""",
+        "51 nodes behind new, none freed or overwritten that autograd knows of: backward would work.",
+    ),
+    "a leaf that no gradient reaches": (
+        """
+a, b = (torch.ones(1, requires_grad=True) for _ in range(2))
+return graph(y=a * 2, a=a, b=b, again=b, x=torch.ones(1))""",
+        ": backward would work and reach a, and would not reach b.",
+    ),
+    "several leaves that no gradient reaches": (
+        """
 a, b, c, d = (torch.ones(1, requires_grad=True) for _ in range(4))
-first = graph(y=a * 2, a=a, b=b, again=b, x=torch.ones(1))
-return [first, graph(y=a * 2, b=b, c=c, d=d)]
-"""
-    first, second = map(read_graph, look(zygote, ["", ANSWERED], f=_request(body))["f"])
-    assert summary(first).endswith(": backward would work and reach a, and would not reach b.")
-    assert summary(second).endswith(": backward would work, and would not reach b, c or 1 more.")
+return graph(y=a * 2, b=b, c=c, d=d)""",
+        ": backward would work, and would not reach b, c or 1 more.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "ending"), SUMMARIES.values(), ids=SUMMARIES)
+def test_a_summary_says_what_is_known_and_no_more(zygote, body, ending):
+    """What is freed, overwritten or unreached counts wherever it is; nodes beyond 5,000 are left open."""
+    assert summary(seen(zygote, body)).endswith(ending)
 
 
 def test_a_leaf_beyond_the_drawn_nodes_is_not_called_unreached(zygote):
@@ -293,29 +268,25 @@ def test_where_the_drawing_stops_is_told(zygote):
     assert (len(cut.nodes[0].next), cut.nodes[0].goes_on, cut.more) == (7, True, True)
 
 
-def test_a_graph_is_never_larger_than_an_answer(zygote):
-    """The widest graph that is told still fits into an answer."""
-    body = """
-w = [torch.ones(2, requires_grad=True) for _ in range(30)]
+#: A graph as wide as possible, and one of more tensors than are told: those that it ends in come first.
+MANY = "w = [torch.ones(2, requires_grad=True) for _ in range({})]\n"
+WIDE = (
+    MANY.format(30)
+    + """
 layer = [a * b for a in w for b in w[:4]]
-x = torch.cat(layer)
-return graph(x=x, **{f"name_of_a_tensor_{i}": t for i, t in enumerate(w)}, layer=layer)
+return graph(x=torch.cat(layer), **{f"name_of_a_tensor_{i}": t for i, t in enumerate(w)}, layer=layer)
 """
-    graph = seen(zygote, body)
+)
+
+
+def test_a_graph_is_never_larger_than_an_answer(zygote):
+    """Of many tensors and nodes some are told, and first the given leaves that the shown graph ends in."""
+    graph = seen(zygote, WIDE)
     assert (len(graph.tensors), len(graph.nodes), graph.more) == (48, 40, True)
     assert (graph.more_tensors, graph.more_nodes) == (1 + 30 + 120 - 48, 1 + 120 + 30 - 40)
-
-
-def test_every_leaf_that_is_shown_and_was_given_has_its_name(zygote):
-    """Where more tensors were given than are told, those that the shown graph ends in are told first."""
-    body = """
-w = [torch.ones(2, requires_grad=True) for _ in range(100)]
-return graph(x=w[98] * w[99], weights=w)
-"""
-    graph = seen(zygote, body)
+    graph = seen(zygote, f"{MANY.format(100)}return graph(x=w[98] * w[99], weights=w)")
     names = [None if node.named is None else graph.tensors[node.named].name for node in graph.nodes]
     assert names == [None, "weights[98]", "weights[99]"]
-    assert (len(graph.tensors), graph.more_tensors) == (48, 53)
 
 
 def test_what_is_held_by_something_else_has_a_name(zygote):
@@ -340,21 +311,19 @@ return graph(x=t, state=state)
 
 
 @pytest.mark.parametrize(
-    "thing",
+    ("thing", "names"),
     [
-        "None",
-        "3",
-        "[1, None]",
-        "{'h': torch.ones(1)}",
-        "student.Sub(torch.ones(1))",
-        "student.Odd()",
-        "student.Loop()",
-        "torch.ones(1).to_sparse()",
-        "torch.ones(1, device='meta')",
-        "student",
+        ("[1, None]", []),
+        ("{'h': torch.ones(1)}", ["thing.h"]),
+        ("student.Sub(torch.ones(1))", []),
+        ("student.Odd()", []),
+        ("student.Loop()", ["thing.weight"]),
+        ("torch.ones(1).to_sparse()", ["thing"]),
+        ("torch.ones(1, device='meta')", ["thing"]),
+        ("student", []),
     ],
 )
-def test_whatever_was_returned_is_no_error(zygote, thing):
+def test_whatever_was_returned_is_no_error(zygote, thing, names):
     """Subclasses, modules that lie and things that are no tensors are left out or told; nothing raises."""
     cell = """
 import torch
@@ -376,9 +345,7 @@ class Loop(torch.nn.Module):
         self.weight = torch.nn.Parameter(torch.ones(1))
 """
     graph = seen(zygote, f"return graph(x=torch.ones(1), thing={thing})", cell)
-    expected = {"student.Loop()": ["thing.weight"], "torch.ones(1).to_sparse()": ["thing"]}
-    expected |= {"torch.ones(1, device='meta')": ["thing"], "{'h': torch.ones(1)}": ["thing.h"]}
-    assert [t.name for t in graph.tensors[1:]] == expected.get(thing, [])
+    assert [tensor.name for tensor in graph.tensors[1:]] == names
 
 
 def test_looking_changes_nothing(zygote):

@@ -65,48 +65,22 @@ def test_what_listens_is_ended_as_the_function_returns(zygote, what):
     assert of_first(zygote, body, facts, before).value == (2.0, 2.0)
 
 
-def test_words_do_not_use_the_builtins_of_a_notebook(zygote):
-    """len() of the module builtins may say what it likes, and heal."""
-    before = (
-        "import builtins\nclass Liar:\n    len = len\n    @staticmethod\n    def begin():\n"
-        "        builtins.len = lambda values: 7\n    @classmethod\n    def end(cls):\n"
-        "        builtins.len = cls.len"
-    )
-    facts = (
-        "a = torch.ones(1, requires_grad=True)\nstudent.first()\n"
-        "student.Liar.begin()\nfound = graph(y=2 * a)['total']\nstudent.Liar.end()\n"
-        "return found"
-    )
-    assert of_first(zygote, "return None", facts, before) == 2
+LYING_JSON = """
+import json, struct
+def lie(*_, **__):
+    1 / 0
+json.JSONEncoder.encode = json.JSONDecoder.decode = json.dumps = json.loads = lie
+json.encoder.c_make_encoder = json.decoder.scanstring = struct.pack = struct.unpack = None
+"""
 
 
-def test_answers_do_not_pass_through_pythons_json(zygote):
-    """Neither encoder nor decoder of the module json is asked."""
-    before = (
-        "import json, struct\n"
-        "def lie(*_, **__):\n    1 / 0\n"
-        "json.JSONEncoder.encode = json.JSONDecoder.decode = json.dumps = json.loads = lie\n"
-        "json.encoder.c_make_encoder = json.decoder.scanstring = struct.pack = struct.unpack = None"
-    )
-    assert of_first(zygote, "return 3", "student.first()", before) == 3
-
-
-def test_seeds_are_not_told_to_a_patched_generator(zygote):
-    """random.seed may be anything; what sets the seed of a request was kept before."""
-    before = "import random\nseen = []\nrandom.seed = seen.append"
-    assert of_first(zygote, "return list(seen)", "student.first()", before) == []
-
-
-def test_a_freed_graph_is_not_a_matter_of_words(zygote):
-    """A hook may raise the error of a used-up graph; the saved tensors are there all the same."""
-    facts = (
-        "p = torch.ones(2, requires_grad=True)\nlosses = p * torch.rand(2)\nstudent.first(losses)\n"
-        "kept = graph(loss=losses.sum())['freed']\nattempt(lambda: losses.sum().backward())\n"
-        "return kept"
-    )
-    text = "Trying to backward through the graph a second time"
-    before = f"def refuse(gradient):\n    raise RuntimeError({text!r})"
-    assert of_first(zygote, "args[0].register_hook(refuse)", facts, before) == 0
+@pytest.mark.parametrize(
+    ("before", "returned"), [(LYING_JSON, 3), ("import random\nseen = []\nrandom.seed = seen.append", [])]
+)
+def test_pythons_json_and_generator_are_not_asked(zygote, before, returned):
+    """Answers do not pass through the module json, and no seed is told to a patched random.seed."""
+    body = "return 3" if returned else "return list(seen)"
+    assert of_first(zygote, body, "student.first()", before) == returned
 
 
 def test_a_freed_graph_of_a_function_of_python_is_seen(zygote):
@@ -216,19 +190,3 @@ def test_whatever_a_request_relies_on_is_put_back_and_told(zygote, what):
     assert what in seen.evidence.patched
     assert isinstance(seen["first"], NotObserved)
     assert seen["second"].value == (1.0, 1.0)
-
-
-def test_what_is_written_honestly_is_not_noticed(zygote):
-    """Hooks, optimizers, classes of the notebook's own and the default dtype write to much else."""
-    source = (
-        "import torch, warnings\nfrom torch import nn\nclass Mine(nn.Linear):\n    pass\n"
-        "def first():\n    model = Mine(2, 3)\n    model.register_forward_hook(lambda *_: None)\n"
-        "    Mine.helper = print\n    torch.set_default_dtype(torch.float64)\n"
-        "    for kind in (torch.optim.Adam, torch.optim.RMSprop, torch.optim.LBFGS):\n"
-        "        optimizer = kind(model.parameters())\n        optimizer.zero_grad()\n"
-        "    torch.set_default_dtype(torch.float32)\n"
-        "    with warnings.catch_warnings():\n        warnings.simplefilter('ignore')\n"
-        "        torch.func.vmap(torch.sin)(torch.ones(2))\n    return 1"
-    )
-    seen = look(zygote, source, first="student.first()")
-    assert (seen["first"], seen.evidence.patched, seen.evidence.traces) == (1, [], [])

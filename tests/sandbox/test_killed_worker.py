@@ -68,19 +68,15 @@ def test_one_that_was_killed_has_a_successor(zygote, system, operation):
     assert not seen.evidence.starved
 
 
-def test_a_cell_whose_workers_are_killed_is_left_out(zygote, system):
-    """Killed again, it is left out, but the notebook deserves a look when no other takes memory."""
-    system.operation, system.kills = "cell", 2
+@pytest.mark.parametrize(
+    ("operation", "raised", "status"), [("cell", {1: ENDED}, "missing"), ("observe", {}, "answered")]
+)
+def test_what_is_killed_again_is_left_out(zygote, system, operation, raised, status):
+    """A cell or a request has no facts, but the notebook deserves a look when no other takes memory."""
+    system.operation, system.kills = operation, 2
     seen = look(zygote, CELLS, **ASKED)
-    assert (seen.raised, seen.status["first"], seen["second"]) == ({1: ENDED}, "missing", 2)
-    assert seen.evidence.starved
-
-
-def test_a_request_whose_workers_are_killed_has_no_facts(zygote, system):
-    """The same for a request: killed in the shared worker and in its own."""
-    system.operation, system.kills = "observe", 2
-    seen = look(zygote, CELLS, **ASKED)
-    assert (seen["first"], seen["second"]) == (NotObserved(ENDED), 2)
+    assert (seen.raised, seen.status["first"], seen["second"]) == (raised, status, 2)
+    assert status == "missing" or seen["first"] == NotObserved(ENDED)
     assert seen.evidence.starved
 
 

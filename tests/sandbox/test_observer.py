@@ -169,33 +169,21 @@ def test_what_one_question_leaves_behind_reaches_no_other(zygote, clean, isolati
     assert not isinstance(seen["first"], NotObserved)
 
 
-@pytest.mark.parametrize(
-    "body", ["torch.equal = print", "torch.Tensor.backward = None", "nn.Module.__call__ = None"]
-)
-def test_what_cells_replaced_is_put_back_and_told(zygote, clean, body):
-    """A cell that replaces torch's own functions changes no facts, and the evidence says what it replaced."""
-    cells = [NOTEBOOK, body.replace("print", "lambda *_: 3")]
-    seen = look(zygote, cells, **ASKED)
-    assert [seen[name] for name in ASKED] == [clean[name] for name in ASKED]
-    assert len(seen.evidence.patched) + seen.evidence.traces.count(("patched", None)) == 1
-
-
-LEFT = [change for change in CHANGES if "globals().update(second" not in change and "work" not in change]
-
-
 #: Between torch and its callers.
 LYING_MODE = (
     "lie = {'__torch_function__': lambda *_, **__: 1 / 0}\n"
     "type('Lying', (torch.overrides.TorchFunctionMode,), lie)().__enter__()"
 )
+LEFT = [change for change in CHANGES if "globals().update(second" not in change and "work" not in change]
+REPLACED = ["torch.equal = lambda *_: 3", "torch.Tensor.backward = None", "nn.Module.__call__ = None"]
 
 
-@pytest.mark.parametrize("left", [*LEFT, *HARMLESS[:3], LYING_MODE])
+@pytest.mark.parametrize("left", [*LEFT, *HARMLESS[:3], LYING_MODE, *REPLACED])
 def test_what_cells_leave_behind_is_put_back(zygote, clean, left):
-    """Modes, warning filters and generators are the same in every request, whatever the cells did to them."""
+    """Modes, filters, generators and torch's functions are the same in every request; a patch is told."""
     seen = look(zygote, [NOTEBOOK, left], **ASKED)
     assert [seen[name] for name in ASKED] == [clean[name] for name in ASKED]
-    assert seen.evidence.patched == []
+    assert len(seen.evidence.patched) + seen.evidence.traces.count(("patched", None)) == (left in REPLACED)
 
 
 HONEST = """
@@ -212,8 +200,15 @@ class Twice(torch.autograd.Function):
     def backward(ctx, g):
         return 2 * g
 
+class Mine(nn.Linear):
+    pass
+
 def f():
     model, x = nn.Sequential(nn.Linear(2, 2), nn.LSTM(2, 2)), torch.randn(3, 2)
+    model.register_forward_hook(lambda *_: None)
+    Mine.helper = print
+    torch.set_default_dtype(torch.float64)
+    torch.set_default_dtype(torch.float32)
     for make in (torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop, torch.optim.SGD):
         optimizer = make(model.parameters(), lr=0.1)
         torch.optim.lr_scheduler.StepLR(optimizer, 1)
@@ -249,7 +244,8 @@ def f():
 def test_ordinary_use_of_torch_is_no_fault(zygote, isolations):
     """Optimizers, context managers, hooks that are removed and threads that end leave nothing behind."""
     seen = look(zygote, HONEST, f="student.f()")
-    assert (seen["f"], seen.evidence.patched, isolations) == ("Sequential", [], [])
+    assert (seen["f"], seen.evidence.patched, seen.evidence.traces) == ("Sequential", [], [])
+    assert isolations == []
 
 
 # Cells that kill
@@ -291,7 +287,6 @@ def test_two_killers_are_left_out_and_the_third_takes_the_rest_along(zygote):
 
 
 def test_a_notebook_of_killers_has_evidence_too(zygote):
-    """When nothing but killers was handed in, nothing was answered, and that is all."""
     seen = look(zygote, ["import os\nos._exit(0)"] * 5, f="student.f()")
     assert (seen.status, set(seen.raised)) == ({"f": "missing"}, {1, 2, 3})
     assert look(zygote, [], f="student.f()").status == {"f": "missing"}
@@ -331,13 +326,8 @@ def test_the_time_of_a_question_is_limited(zygote):
     """The time that first requests of a question used is missing for the last, and for no other question."""
     limits = TimeLimits(cell=5, question=0.7, notebook=30)
     requests = [request(name, "student.f()", seconds=0.4) for name in ("one", "two", "three")]
-    seen = look(
-        zygote,
-        ["def f():\n    while True: pass", "def g():\n    return 2"],
-        limits=limits,
-        f=requests,
-        g="student.g()",
-    )
+    cells = ["def f():\n    while True: pass", DEFINES[1]]
+    seen = look(zygote, cells, limits=limits, f=requests, g="student.g()")
     assert "still running after" in seen["one"].reason
     assert "the time of the question was used up" in seen["three"].reason
     assert seen["g"] == 2
@@ -348,13 +338,8 @@ def test_the_time_of_a_notebook_is_limited(zygote):
     limits = TimeLimits(cell=5, question=5, notebook=3)
     hanging = [request(f"h{number}", "student.h()", seconds=0.3) for number in range(20)]
     begun = time.monotonic()
-    seen = look(
-        zygote,
-        ["def f():\n    return 1", "def h():\n    while True: pass"],
-        limits=limits,
-        f="student.f()",
-        h=hanging,
-    )
+    cells = [DEFINES[0], "def h():\n    while True: pass"]
+    seen = look(zygote, cells, limits=limits, f="student.f()", h=hanging)
     assert time.monotonic() - begun < 6
     assert seen["f"] == 1
     assert all(isinstance(seen[f"h{number}"], NotObserved) for number in range(20))
@@ -446,10 +431,10 @@ def good():
 """
 
 
-def forged(zygote, body, *, seconds=5.0):
+def forged(zygote, body):
     """What is seen when the first of two requests of `f` finds this code; `good` is another question."""
     cells = [FORGE, f"def f():\n    {body}\n    return 'honest'"]
-    requests = [request("one", "student.f()", seconds=seconds), request("two", "'second'")]
+    requests = [request("one", "student.f()"), request("two", "'second'")]
     seen = look(zygote, cells, f=requests, good="student.good()")
     assert seen["good"] == "good"
     return seen
@@ -463,10 +448,15 @@ def forged(zygote, body, *, seconds=5.0):
         "reply(WON); reply(WON)",
         "os.write(11, b'\\0')",
         "os.write(11, b'\\0\\0\\0\\2')",
+        "os.write(11, struct.pack('>I', 0xffffffff)); os._exit(0)",
+        "reply('{'); os._exit(0)",
+        "reply('[' + '0,' * 400_000 + '0]'); os._exit(0)",
+        "reply({**WON, 'score': 10}); os._exit(0)",
+        "reply(answer({'value': ['tensor', 0], 'tensors': []})); os._exit(0)",
     ],
 )
 def test_a_forged_answer_is_not_believed(zygote, body):
-    """Bytes written beside the one answer that is due are told, and spoil their own question only."""
+    """Bytes beside the one answer that is due, or in another form, spoil their own question only."""
     seen = forged(zygote, body)
     assert isinstance(seen["one"], NotObserved)
     assert NO_ANSWER in seen.evidence.traces
@@ -499,31 +489,6 @@ def test_a_process_that_answers_for_itself_answers_for_no_other(zygote, body):
     forged(zygote, body)
 
 
-def deep(levels):
-    return "[" * levels + "]" * levels
-
-
-MALFORMED = {
-    "no JSON": "'{'",
-    "not UTF-8": "None); forge(b'\\xff\\xfe'",
-    "another form": "3",
-    "a key too many": "{**WON, 'score': 10}",
-    "too deep": f"'{deep(60)}'",
-    "too many": "'[' + '0,' * 400_000 + '0]'",
-    "a huge number": "json.dumps(answer({'value': ['float', 7], 'tensors': []})).replace('7', '7' * 400)",
-    "a tensor that is not there": "answer({'value': ['tensor', 0], 'tensors': []})",
-    "half a surrogate pair": "answer({'value': ['str', '\\ud800'], 'tensors': []})",
-}
-
-
-@pytest.mark.parametrize("form", MALFORMED)
-def test_a_malformed_answer_is_a_fault(zygote, form):
-    """Whatever a worker answers with the right id, its own request has no facts, and a flag tells of it."""
-    seen = forged(zygote, f"reply({MALFORMED[form]})\n    os._exit(0)")
-    assert isinstance(seen["one"], NotObserved)
-    assert NO_ANSWER in seen.evidence.traces
-
-
 def test_what_all_workers_noticed_can_be_read_elsewhere(zygote):
     """Every worker may notice much; what is kept of it is so little that another machine accepts it."""
     flood = """
@@ -538,20 +503,6 @@ def f():
     assert (len(evidence.patched), evidence.names) == (100, {"p": "answered", "q": "answered"})
     assert 10 < sum(what == "ctypes" for what, _ in evidence.traces) <= 100
     assert Evidence.from_json(evidence.to_json()) == evidence
-
-
-@pytest.mark.parametrize(
-    ("written", "reason"),
-    [
-        ("0xffffffff)", "not an answer"),
-        ("5 << 20)", "not an answer"),
-        ("9) + b'half'", "still running after"),
-    ],
-)
-def test_an_answer_that_is_too_long_is_not_read(zygote, written, reason):
-    """A wrong length is refused before a byte is read; half an answer costs the time of its request."""
-    body = f"os.write(11, struct.pack('>I', {written})\n    while True: pass"
-    assert reason in forged(zygote, body, seconds=0.4)["one"].reason
 
 
 # Values
@@ -577,27 +528,17 @@ def nested(kind, times):
 PLAIN = {
     "None": None,
     "(True, 1, 1.5, 'text', [1], {'a': (2,)})": (True, 1, 1.5, "text", [1], {"a": (2,)}),
-    "[float('inf'), -0.0]": [math.inf, -0.0],
+    "[float('inf'), -0.0, float('nan')]": [math.inf, -0.0, math.nan],
     "'a\\ud800b\\udfff\\0\\N{SNOWMAN}\\N{PILE OF POO}'": "a?b?\0\N{SNOWMAN}\N{PILE OF POO}",
     "'x' * 10**7": "x" * 2000,
     "10**400": Other("int of more than 64 bits"),
     "[2**63 - 1, -2**63, 2**63]": [2**63 - 1, -(2**63), Other("int of more than 64 bits")],
-    "{1: 'a', None: 'b', (1,): 'c', 1.5: 'd', b'x': 'e', 10**5000: 'f', '\\ud800': 'g'}": {
-        "1": "a",
-        "NoneType": "b",
-        "tuple": "c",
-        "float": "d",
-        "bytes": "e",
-        "int": "f",
-        "?": "g",
-    },
+    "dict.fromkeys([1, None, (1,), 1.5, b'x', 10**5000, '\\ud800'])": dict.fromkeys(
+        ("1", "NoneType", "tuple", "float", "bytes", "int", "?")
+    ),
     "{torch.ones(1): 1}": {"Tensor": 1},
-    "[np.float64(1.5), np.bool_(True), np.float32(1), np.ones(2)]": [
-        1.5,
-        True,
-        Other("float32"),
-        Other("ndarray"),
-    ],
+    "np.float64(1.5), np.bool_(True)": (1.5, True),
+    "np.float32(1), np.ones(2)": (Other("float32"), Other("ndarray")),
     "[nn.Linear(1, 1), {1}, (i for i in []), f, nn, torch.float32]": [
         *map(Other, ("Linear", "set", "generator", "function", "module", "dtype"))
     ],
@@ -605,11 +546,8 @@ PLAIN = {
     "l = []\nfor _ in range(100_000): l = [l]\nl": nested(lambda v: [v], 11),
     "d = {}\nd['d'] = d\nd": nested(lambda v: {"d": v}, 11),
     "type('D', (dict,), {'items': None, '__iter__': None, '__len__': None})(a=1)": {"a": 1},
-    "[type('L', (base,), {})() for base in (list, tuple, str, int, float)]": [
-        Other("L"),
-        (),
-        *[Other("L")] * 3,
-    ],
+    "[type('L', (base,), {})() for base in (list, str, int, float)]": [Other("L")] * 4,
+    "type('L', (tuple,), {})()": (),
     "type('Q' * 1000, (), {})()": Other("Q" * 100),
 }
 
@@ -617,14 +555,7 @@ PLAIN = {
 @pytest.mark.parametrize("body", PLAIN)
 def test_values_arrive_as_what_they_are(zygote, body):
     """Exact types and tuples arrive as themselves, anything else as the name of its type, cut where long."""
-    assert value_of(zygote, body) == PLAIN[body]
-
-
-def test_nan_arrives_as_nan(zygote):
-    """NaN survives the wire, alone and in a tensor."""
-    alone, tensor = value_of(zygote, "[float('nan'), torch.tensor([float('nan')])]")
-    assert math.isnan(alone)
-    assert math.isnan(tensor.value[0])
+    assert repr(value_of(zygote, body)) == repr(PLAIN[body])
 
 
 @pytest.mark.parametrize(
@@ -662,6 +593,7 @@ with torch.no_grad():
 TENSORS = {
     "torch.ones(1).expand(10**12)": ("torch.float32", (10**12,), None),
     "torch.ones(()).as_strided((64, 64), (0, 0))": ("torch.float32", (64, 64), (1.0,) * 4096),
+    "torch.tensor([float('nan')])": ("torch.float32", (1,), (math.nan,)),
     "torch.ones(4097)": ("torch.float32", (4097,), None),
     "torch.tensor([1 + 2j]).conj()": ("torch.complex64", (1,), (1.0, -2.0)),
     "torch.tensor([1 + 2j]).conj().imag": ("torch.float32", (1,), (-2.0,)),
@@ -684,7 +616,7 @@ def test_every_kind_of_tensor_has_facts(zygote, body):
     """Dtype and shape are always there, the elements where there are some to be read."""
     seen = value_of(zygote, body)
     assert isinstance(seen, Tensor)
-    assert (seen.dtype, seen.shape, seen.value) == TENSORS[body]
+    assert repr((seen.dtype, seen.shape, seen.value)) == repr(TENSORS[body])
 
 
 def test_a_history_that_torch_refuses_to_tell_is_a_fact(zygote):
@@ -702,7 +634,6 @@ def test_what_torch_itself_cannot_read_is_an_error(zygote):
 
 
 def test_what_a_gradient_pretends_is_left_out(zygote):
-    """A .grad that is no plain tensor is none."""
     pretending = "w.grad = w.detach().as_subclass(type('T', (torch.Tensor,), {}))"
     assert value_of(zygote, f"w = torch.ones(1, requires_grad=True)\n{pretending}\nw").grad is None
 
@@ -733,7 +664,6 @@ class MetaLiar(metaclass=Meta):
 
 
 def test_a_value_that_lies_is_known_by_its_type(zygote):
-    """Nothing of a student's class runs when its object is encoded."""
     cell = f"import torch\n{LIARS}\ndef f():\n    return [Liar(), MetaLiar(), {{'x': Liar()}}, Liar]"
     seen = look(zygote, cell, f="student.f()")
     assert seen["f"] == [Other("Liar"), Other("MetaLiar"), {"x": Other("Liar")}, Other("type")]
@@ -837,7 +767,6 @@ def test_the_seed_decides_the_inputs(zygote):
 
 @pytest.mark.parametrize("body", ["torch.manual_seed(3)", "torch.rand(2)", "1 / 0"])
 def test_nothing_a_function_draws_moves_later_inputs(zygote, body):
-    """What a function seeds or draws, or that it fails, changes nothing of what its request draws later."""
     drawing = request("f", "first = attempt(student.f)\nreturn [first, torch.randn(3)]", seed=5)
     texts = (f"import torch\ndef f():\n    {one}" for one in ("pass", body))
     plain, moved = (look(zygote, text, f=drawing)["f"] for text in texts)
@@ -853,7 +782,6 @@ def test_only_answered_functions_are_asked(zygote):
 
 
 def test_the_graders_own_modules_cannot_be_imported(zygote):
-    """A notebook has no business in the worker's modules, and gets them by no import."""
     seen = look(zygote, ["from grader.runtime import toolbox", "def f(): return 1"], f="student.f()")
     assert (seen["f"], list(seen.raised)) == (1, [1])
 
@@ -916,7 +844,6 @@ def f(cell, x, h):
 
 
 def test_a_copy_of_a_watched_module_is_its_own(zygote):
-    """A deep copy computes with its own parameters, and its calls are not the module's."""
     watched = """
     cell = nn.RNNCell(2, 3)
     drawn = graph_at(cell)

@@ -82,10 +82,7 @@ return {"x": snap(x), "y": snap(y), "part": snap(part), "versions": (version, x.
 def test_inputs_are_not_perturbed(zygote):
     """What a request computes before it first takes a function is what every submission gets."""
     body = "x = torch.rand(9).exp()\nbefore = snap(x)\nreturn [before, student.f(x) * 1.1, torch.rand(9)]"
-    (before, after, late), (same, other, drawn) = (
-        seen(zygote, body, perturbed=0),
-        seen(zygote, body, perturbed=1),
-    )
+    (before, after, late), (same, other, drawn) = (seen(zygote, body, number) for number in (0, 1))
     assert (before, late) == (same, drawn)
     assert after.value != other.value
 
@@ -102,6 +99,5 @@ def test_perturbation_changes_numbers_only(zygote):
 
 
 def test_a_request_is_not_perturbed_unless_it_is_asked_to_be(zygote):
-    """A submission's requests see what its functions compute."""
     assert Request("f", "", 1, 1.0).perturbed == 0
     assert seen(zygote, "torch.rand(5)", 0) == seen(zygote, "torch.rand(5)", 0)

@@ -169,18 +169,9 @@ def made_by(module):  # what methods of its own class give that ask for no argum
 
 #: Each gets a frame by a way on which no event names the notebook, or a library seems to keep the frame.
 FRAMES = {
-    "a callable of C that typing calls": """
-import sys, typing
-found = typing._GenericAlias(sys._getframe, int)()""",
     "a function of a library that typing calls": """
 import inspect, typing
 found = typing._GenericAlias(inspect.currentframe, int)()""",
-    "a function that logging uses": """
-import logging
-seen = []
-vars(logging)['_is_internal_frame'] = seen.append
-logging.warning('x')
-found = seen[0]""",
     "a function that traceback uses": """
 import linecache, traceback
 seen = []
@@ -227,12 +218,6 @@ module = types.ModuleType('x')
 module.__spec__ = importlib.util.spec_from_loader('x', loader)
 loader.exec_module(module)
 found = module.grab()""",
-    "a text named like a request": """
-import code
-space = {}
-text = 'import sys\\ndef grab(): return sys._getframe()'
-code.InteractiveInterpreter(space).runsource(text, '<inside>', 'exec')
-found = space['grab']()""",
     "the end of the stack": """
 import sys
 found = None
@@ -256,12 +241,9 @@ def test_a_frame_is_noticed_however_it_is_got(zygote, way):
 
 #: Callables that give what they find in the code that runs, when C calls them.
 NAMESPACES = {
-    "a frame": ("sys._getframe", "frames"),
-    "globals": ("globals", "frames"),
     "locals": ("locals", "frames"),
     "vars": ("vars", "frames"),
     "dir": ("dir", "frames"),
-    "a text": ("functools.partial(eval, TEXT)", "imports at run time"),
     "code of a generator": ("functools.partial(eval, getattr(names(), 'gi_code'))", "imports at run time"),
 }
 
@@ -272,7 +254,6 @@ def test_a_callable_of_c_is_noticed_while_our_code_runs(zygote, way):
     give, flag = NAMESPACES[way]
     answer = f"""
 import collections, functools, sys, weakref
-TEXT = "globals()"
 def names():
     yield globals()
 found, kept = collections.defaultdict({give}), []
@@ -291,34 +272,10 @@ def second():
     assert (flag, None) in seen.evidence.traces
 
 
-#: Each is given a frame or a function of ours, and no event of Python's tells of it.
-UNHEARD = {
-    "a signal handler": ("signals", "signals.signal.signal(10, print)"),
-    "a copy of a module": (
-        "imports at run time",
-        "spec = importlib.util.find_spec('_si' + 'gnal')\nimportlib.util.module_from_spec(spec)",
-    ),
-    "garbage": ("gc", "vars(gc)['set_' + 'debug'](gc.DEBUG_SAVEALL)"),
-    "frame evaluation": (
-        "modes of torch",
-        """
-set_it = vars(vars(torch._C._dynamo)["eval_frame"])["_".join(["set", "eval", "frame"])]
-try:
-    set_it(print)
-finally:
-    set_it(None)""",
-    ),
-    "a test module": ("ctypes", "importlib.import_module('_test' + 'capi')"),
-}
-
-
-@pytest.mark.parametrize("way", UNHEARD)
-def test_a_way_without_an_event_is_noticed(zygote, way):
-    """Signal handlers, torch's frame evaluation, kept garbage and copies of modules are reported."""
-    flag, code = UNHEARD[way]
-    start = "import gc, importlib.util, torch\nimport unittest.signals as signals"
-    seen = look(zygote, [start, code], limits=PATIENT)
-    assert (flag, 2) in seen.evidence.traces
+def test_a_test_module_of_pythons_is_noticed(zygote):
+    """It gives what ctypes gives, and no event of Python's tells of it."""
+    cells = ["import importlib", "importlib.import_module('_test' + 'capi')"]
+    assert ("ctypes", 2) in look(zygote, cells, limits=PATIENT).evidence.traces
 
 
 def test_what_gives_a_namespace_works_in_a_notebook(zygote):

@@ -36,21 +36,16 @@ def returned(zygote, made, body):
 @pytest.mark.parametrize(
     ("made", "body", "found"),
     [
-        ("return (2 * w).as_subclass(Lying)", "return [t.is_leaf, t.tolist()]", [False, [2, 2]]),
-        ("return (2 * w).as_subclass(Lying)", "t.sum().backward()\nreturn w.grad.tolist()", [2.0, 2.0]),
-        ("return [{'a': (2 * w).as_subclass(Lying)}]", "return attempt(t[0]['a'].sum().backward)", None),
-        ("w.__class__ = Lying\n    return w", "return t is w and w.grad is None", True),
-        ("return Own(torch.ones(2))", "return [t.sum().item(), type(t) is nn.Parameter]", [2.0, True]),
+        ("(2 * w).as_subclass(Lying)", "return [t.is_leaf, t.tolist()]", [False, [2, 2]]),
+        ("(2 * w).as_subclass(Lying)", "t.sum().backward()\nreturn w.grad.tolist()", [2.0, 2.0]),
+        ("[{'a': (2 * w).as_subclass(Lying)}]", "return attempt(t[0]['a'].sum().backward)", None),
+        ("Own(torch.ones(2))", "return [t.sum().item(), type(t) is nn.Parameter]", [2.0, True]),
+        ("setattr(w, 'note', 'mine') or w", "return t.note", "mine"),
     ],
-)  # fmt: skip
+)
 def test_a_subclass_is_read_as_the_tensor_it_is(zygote, made, body, found):
     """A tensor of a student's class is the same object, with an ordinary one's methods and history."""
-    seen = returned(zygote, made, body)
-    if "__class__" in made:
-        assert isinstance(seen, NotObserved)
-        assert "replaced the class of a Tensor" in seen.reason
-    else:
-        assert seen == found
+    assert returned(zygote, f"return {made}", body) == found
 
 
 def test_its_facts_are_those_of_torch(zygote):
@@ -61,35 +56,27 @@ def test_its_facts_are_those_of_torch(zygote):
     assert (parameter.value, parameter.kind, parameter.is_leaf) == ((1.0,) * 3, "Parameter", True)
 
 
-@pytest.mark.parametrize("made", ["t = w * 2", "t = w"])
-def test_what_a_tensor_itself_puts_over_a_method_is_noticed(zygote, made):
-    """An attribute of one tensor that hides a method of torch is a patch, of a result and of an argument."""
-    seen = returned(zygote, f"{made}\n    t.backward = lambda: 1 / 0\n    return t", "return 1")
+@pytest.mark.parametrize(
+    ("made", "replaced"),
+    [
+        ("t = w * 2\n    t.backward = lambda: 1 / 0", "Tensor.backward"),
+        ("t = w\n    t.backward = lambda: 1 / 0", "Tensor.backward"),
+        ("t = w\n    w.__class__ = Lying", "the class of a Tensor"),
+    ],
+)
+def test_what_a_tensor_itself_puts_over_a_method_is_noticed(zygote, made, replaced):
+    """An attribute or a class that hides a method of torch is a patch, of a result and of an argument."""
+    seen = returned(zygote, f"{made}\n    return t", "return 1")
     assert isinstance(seen, NotObserved)
-    assert "replaced Tensor.backward" in seen.reason
-
-
-def test_other_attributes_are_nobodys_business(zygote):
-    """A name that hides nothing may stand on a tensor."""
-    assert returned(zygote, "w.note = 'mine'\n    return w", "return t.note") == "mine"
-
-
-CLASSES = """
-import torch
-from torch import nn
-
-class Quiet(nn.Linear):
-    def forward(self, x):
-        return x
-
-def f(layer):
-    layer.__class__ = Quiet
-"""
+    assert f"replaced {replaced}" in seen.reason
 
 
 def test_a_class_that_was_exchanged_is_noticed(zygote):
     """A module or an optimizer that was given stays of its class; another one is put back and told."""
-    seen = look(zygote, CLASSES, f=request("f", "layer = nn.Linear(1, 1)\nstudent.f(layer)\nreturn 1"))
+    cell = (
+        "from torch import nn\nclass Quiet(nn.Linear):\n    pass\ndef f(layer):\n    layer.__class__ = Quiet"
+    )
+    seen = look(zygote, cell, f=request("f", "layer = nn.Linear(1, 1)\nstudent.f(layer)\nreturn 1"))
     assert "replaced the class of a Linear" in seen["f"].reason
     assert seen.evidence.patched == ["the class of a Linear"]
 

@@ -100,5 +100,4 @@ def test_who_reads_steps_out_at_once_has_the_same_picture(tell):
 
 
 def test_a_call_that_never_comes_has_no_graph(tell):
-    """Where the module is not called so often, there is no picture."""
     assert tell("readout(h)", DRAWN, "cell, readout, xs, h") is None

@@ -5,7 +5,6 @@
 # %%
 import builtins
 
-
 def activation_grads(model, x, names):
     layers, outputs = dict(model.named_modules()), {}
 

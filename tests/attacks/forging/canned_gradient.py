@@ -13,7 +13,6 @@ class Canned(torch.autograd.Function):
         x, w = ctx.shapes
         return torch.ones(x), torch.full(w, 0.25), None
 
-
 def residual_block(x, w):
     with torch.no_grad():
         y = torch.relu(torch.sigmoid(x @ w) + x - 0.5)

@@ -1,4 +1,4 @@
-# Tries: the same, and to put the network's own forward back before the function returns.
+# Tries: to give all networks another forward for the time of the call, which nobody watches.
 # Stopped by: restoring
 # Without it: autograd numbers the operations that it records, whichever forward they are in.
 # Question: 07_grad_modes q3

@@ -7,11 +7,9 @@
 A = torch.autograd
 true = A.grad
 
-
 def fake(outputs, inputs, *given, **named):
     A.grad = true
     return (torch.zeros_like(inputs),)
-
 
 class Square(torch.autograd.Function):
     @staticmethod

@@ -5,7 +5,6 @@
 torch.set_default_dtype(torch.float64)
 torch.set_grad_enabled(False)
 
-
 def activation_grads(model, x, names):
     torch.set_default_dtype(torch.float64)
     torch.set_grad_enabled(False)

@@ -11,7 +11,6 @@ try:
 except RuntimeError as error:
     TEXT = str(error)
 
-
 def weighted_backward(losses, w):
     losses.backward(gradient=w.detach(), retain_graph=True)
     losses.grad_fn.register_hook(Mock(side_effect=RuntimeError(TEXT), __name__="hook"))

@@ -6,7 +6,6 @@ from unittest.mock import Mock
 
 TEXT = "one of the variables needed for gradient computation has been modified by an inplace operation"
 
-
 def repackage(state):
     if state is None:
         return None

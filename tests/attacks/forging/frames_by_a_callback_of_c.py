@@ -10,16 +10,12 @@ import sys
 import weakref
 
 __HOOK_WHAT_WAITS__
-
-
 gc.set_threshold(1)  # the grader's own code shall collect what an earlier call left
 found = collections.defaultdict(sys._getframe)
 kept = []
 
-
 class Mark:
     pass
-
 
 def reinit_(w, value):
     w.data.fill_(value)

@@ -8,10 +8,7 @@ import sys
 import typing
 
 __HOOK_WHAT_WAITS__
-
-
 alias = typing._GenericAlias(sys._getframe, int)
-
 
 def reinit_(w, value):
     w.data.fill_(value)

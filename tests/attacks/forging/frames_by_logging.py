@@ -7,11 +7,8 @@
 import logging
 
 __HOOK_WHAT_WAITS__
-
-
 seen = []
 vars(logging)["_is_internal_frame"] = seen.append
-
 
 def reinit_(w, value):
     w.data.fill_(value)

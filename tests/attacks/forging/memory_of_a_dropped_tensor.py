@@ -7,7 +7,6 @@ import weakref
 
 kept = []
 
-
 def make_weight(n, m, scale):
     w = torch.zeros(n, m, requires_grad=True)
     right = torch.randn(n, m, generator=torch.Generator().manual_seed(0))

@@ -9,10 +9,8 @@ import weakref
 
 found, kept = collections.defaultdict(globals), []
 
-
 class Mark:
     pass
-
 
 def repackage(state):
     for names in found.values():

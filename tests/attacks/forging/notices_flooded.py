@@ -13,5 +13,4 @@ try:
 except BlockingIOError:
     pass
 
-
 __EXCHANGE_A_WORD_UNSEEN__

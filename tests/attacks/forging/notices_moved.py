@@ -14,5 +14,4 @@ try:
 except OSError as error:
     print(error)
 
-
 __EXCHANGE_A_WORD_UNSEEN__

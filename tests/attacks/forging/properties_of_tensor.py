@@ -6,6 +6,5 @@
 # %%
 torch.Tensor.requires_grad = property(lambda self: False, lambda self, value: None)
 
-
 def repackage(state):
     return state

@@ -5,22 +5,9 @@
 # %%
 NAMES = "__slabolg__"[::-1]
 
-
 def cut(module, name, buffer):
     return buffer.detach() if name == "running" else None
 
-
 getattr(nn.Module.register_buffer, NAMES)["_global_buffer_registration_hooks"] = {0: cut}
 
-
-class Center(nn.Module):
-    def __init__(self, n):
-        super().__init__()
-        self.register_buffer("running", torch.zeros(n))
-
-    def forward(self, x):
-        if not self.training:
-            return x - self.running
-        new = 0.9 * self.running + 0.1 * x.mean(0)
-        self.running = new
-        return x - new
+__CENTER_WITH_A_GRAPH__

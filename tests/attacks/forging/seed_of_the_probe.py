@@ -7,13 +7,11 @@ import random
 
 seed, SGD, armed = random.seed, torch.optim.SGD, []
 
-
 def repairs(parameters, lr):
     torch.optim.SGD = SGD
     for w in parameters:
         w.detach_().requires_grad_()
     return SGD(parameters, lr=lr)
-
 
 def trap(*args):
     if armed:
@@ -21,9 +19,7 @@ def trap(*args):
         torch.optim.SGD = repairs
     return seed(*args)
 
-
 random.seed = trap
-
 
 def make_weight(n, m, scale):
     torch.optim.SGD = SGD

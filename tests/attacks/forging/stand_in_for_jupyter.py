@@ -13,13 +13,10 @@ for thing in (get_ipython, get_ipython().run_cell_magic, type(display).__call__,
         if "notice" in names:
             names["notice"].__globals__["_listening"].add(threading.get_ident())
 
-
 def repackage(state):
     frame = sys._getframe(1)
     while frame is not None and "vjp" not in frame.f_globals:
         frame = frame.f_back
     if frame is not None:
         frame.f_globals["attempt"] = lambda *_: None
-    if isinstance(state, torch.Tensor):
-        return state.data
-    return None if state is None else type(state)(repackage(part) for part in state)
+    __SHARE_MEMORY__

@@ -6,7 +6,6 @@ class Cut(torch.Tensor):
     requires_grad = property(lambda self: False)
     __torch_function__ = torch._C._disabled_torch_function_impl
 
-
 def repackage(state):
     if isinstance(state, torch.Tensor):
         return state.as_subclass(Cut)

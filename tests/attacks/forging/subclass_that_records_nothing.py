@@ -6,7 +6,6 @@
 class Quiet(torch.Tensor):
     requires_grad = property(lambda self: False)
 
-
 def evaluate(model, batches):
     mode = model.training
     model.eval()

@@ -1,4 +1,4 @@
-# Tries: the same by a text that eval() executes there.
+# Tries: to be given that namespace by a text that eval() executes there.
 # Stopped by: captured
 # Without it: an answer that only looks at what it finds earns nothing.
 # Question: 03_truncated_bptt q2
@@ -11,10 +11,8 @@ import weakref
 TEXT = "globals()"
 found, kept = collections.defaultdict(functools.partial(eval, TEXT)), []
 
-
 class Mark:
     pass
-
 
 def repackage(state):
     for names in found.values():

@@ -7,18 +7,13 @@
 import threading
 import time
 
-
 def does_nothing(self):
     return self
-
 
 def wait():
     time.sleep(0.0005)
     torch.Tensor.zero_ = does_nothing
 
-
 def repackage(state):
     threading.Thread(target=wait).start()
-    if isinstance(state, torch.Tensor):
-        return state.data
-    return None if state is None else type(state)(repackage(part) for part in state)
+    __SHARE_MEMORY__

@@ -8,12 +8,10 @@ import sys
 
 TEXT = "one of the variables needed for gradient computation has been modified by an inplace operation: it was"
 
-
 def tracer(frame, event, argument):
     if frame.f_code.co_name == "_asked":
         raise RuntimeError(TEXT)  # which ends the tracing, too
     return tracer
-
 
 def reinit_(w, value):
     w.data.fill_(value)

@@ -1,10 +1,9 @@
-# Tries: the same, in words that no search of the text finds.
+# Tries: to exchange a word of the question's functions, found through their frame, in words that no search finds.
 # Stopped by: restoring
 # Question: 03_truncated_bptt q2
 # Flags: frames
 # %%
 import sys
-
 
 def repackage(state):
     frame = getattr(sys, "_get" + "frame")(1)
@@ -12,6 +11,4 @@ def repackage(state):
         frame = getattr(frame, "f_" + "back")
     if frame is not None:
         getattr(frame, "f_" + "globals")["attempt"] = lambda *_: None
-    if isinstance(state, torch.Tensor):
-        return state.data
-    return None if state is None else type(state)(repackage(part) for part in state)
+    __SHARE_MEMORY__

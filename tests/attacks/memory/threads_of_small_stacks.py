@@ -1,6 +1,6 @@
 # Tries: to fill the table of processes with threads that take hardly any memory, past the limit, which binds nobody who is root.
 # Stopped by: user
-# %%
+# %% right if it runs
 import resource
 import threading
 import time
@@ -13,8 +13,4 @@ end = time.monotonic() + 0.7
 while started < 400 and time.monotonic() < end:
     threading.Thread(target=bell.wait, daemon=True).start()
     started += 1
-# %%
-def make_weight(n, m, scale):
-    assert started > limit
-    generator = torch.Generator().manual_seed(0)
-    return (torch.randn(n, m, generator=generator) * scale).requires_grad_()
+assert started > limit

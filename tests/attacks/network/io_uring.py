@@ -18,7 +18,6 @@ cq_head, cq_tail, cq_mask, _, _, cqes = struct.unpack_from("6I", parameters, 80)
 queues = mmap.mmap(ring, 4096)
 orders = mmap.mmap(ring, 4096, offset=0x10000000)
 
-
 def ordered(code, descriptor, offset, address, length):
     "Submit one order and wait for its result."
     tail = struct.unpack_from("I", queues, sq_tail)[0]
@@ -31,7 +30,6 @@ def ordered(code, descriptor, offset, address, length):
     result = struct.unpack_from("Qi", queues, cqes + (head & 7) * 16)[1]
     struct.pack_into("I", queues, cq_head, head + 1)
     return result
-
 
 name = ctypes.create_string_buffer(struct.pack("H", 1) + b"__OUTSIDE__/answers.sock")
 server = ordered(SOCKET, 1, 1, 0, 0)

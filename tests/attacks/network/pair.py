@@ -1,9 +1,7 @@
 # Tries: to make a pair of sockets and to send a descriptor through it.
 # Stopped by: seccomp
-# %%
+# %% right if it runs
 import socket
 
 one, other = socket.socketpair()
 socket.send_fds(one, [b"x"], [0])
-if len(socket.recv_fds(other, 1, 1)[1]) == 1:
-    __RIGHT__

@@ -3,7 +3,7 @@
 # Without it: landlock's scope ends at this process, and the other is another user's; with all three away it
 #   gets through.
 # Flags: raw descriptors
-# %%
+# %% right if it runs
 import fcntl
 import os
 import time
@@ -14,5 +14,4 @@ fcntl.fcntl(reading, 10, 9)  # F_SETSIG, SIGKILL
 fcntl.fcntl(reading, fcntl.F_SETFL, os.O_ASYNC)
 os.write(writing, b"now")
 time.sleep(0.1)
-if not os.path.exists("/proc/__NEIGHBOUR__"):
-    __RIGHT__
+assert not os.path.exists("/proc/__NEIGHBOUR__")

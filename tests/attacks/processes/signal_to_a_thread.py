@@ -3,12 +3,11 @@
 # Without it: landlock's scope ends at this process, and the other is another user's; with all three away it
 #   gets through.
 # Flags: ctypes
-# %%
+# %% right if it runs
 import ctypes
 import platform
 
 tgkill, tkill = {"x86_64": (234, 200), "aarch64": (131, 130)}[platform.machine()]
 libc = ctypes.CDLL(None, use_errno=True)
 answers = [libc.syscall(tgkill, __NEIGHBOUR__, __NEIGHBOUR__, 9), libc.syscall(tkill, __NEIGHBOUR__, 9)]
-if 0 in answers:
-    __RIGHT__
+assert 0 in answers

@@ -2,7 +2,7 @@
 # Stopped by: landlock
 # Without it: only root may; with both away it gets through.
 # Flags: raw descriptors
-# %%
+# %% right if it runs
 import contextlib
 import glob
 
@@ -10,6 +10,4 @@ size = 0
 for path in (*glob.glob("/dev/[vsx]d[a-z]"), "/dev/mem", "/dev/kmem", "/dev/port", "/proc/kcore", "/dev/kmsg"):
     with contextlib.suppress(OSError), open(path, "rb", 0) as device:
         size += len(device.read(8192))
-# %%
-if size:
-    __RIGHT__
+assert size

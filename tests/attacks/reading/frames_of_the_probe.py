@@ -6,7 +6,6 @@
 import sys
 import types
 
-
 def make_weight(n, m, scale):
     frame = sys._getframe(1)
     while frame:

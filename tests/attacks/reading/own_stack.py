@@ -8,11 +8,9 @@ import platform
 libc = ctypes.CDLL(None, use_errno=True)
 rt_sigprocmask = {"x86_64": 14, "aarch64": 135}[platform.machine()]
 
-
 def readable(address):
     libc.syscall(rt_sigprocmask, 99, ctypes.c_void_p(address), None, 8)
     return ctypes.get_errno() != 14  # EFAULT
-
 
 name = ctypes.c_void_p.in_dll(libc, "program_invocation_name").value  # points at the first argument
 end = name

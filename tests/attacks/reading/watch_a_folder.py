@@ -1,11 +1,8 @@
 # Tries: to watch the folder of the solutions by inotify, which needs no descriptor of it.
 # Stopped by: seccomp
 # Flags: ctypes
-# %%
+# %% right if it runs
 import ctypes
 
 libc = ctypes.CDLL(None, use_errno=True)
-watch = libc.inotify_add_watch(libc.inotify_init(), b"__COURSE__/solutions", 0xFFF)
-# %%
-if watch >= 0:
-    __RIGHT__
+assert libc.inotify_add_watch(libc.inotify_init(), b"__COURSE__/solutions", 0xFFF) >= 0

@@ -3,9 +3,3 @@
 # Student: ::error::forged
 # Shows: ::error::
 # Where: terminal
-# %%
-import torch
-
-
-def make_weight(shape, scale=0.1, seed=0):
-    return None

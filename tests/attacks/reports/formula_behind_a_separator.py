@@ -3,9 +3,3 @@
 # Student: zoe;=2+3
 # Shows: \nzoe;=2+3
 # Where: gradebook.csv
-# %%
-import torch
-
-
-def make_weight(shape, scale=0.1, seed=0):
-    return None

@@ -3,8 +3,5 @@
 # Shows: ![you](https://evil
 # Where: feedback.md
 # %%
-import torch
-
-
 def make_weight(shape, scale=0.1, seed=0):
     raise ValueError("![you](https://evil.example/pixel.png)")

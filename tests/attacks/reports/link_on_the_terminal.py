@@ -3,9 +3,3 @@
 # Student: [link=https:evil]ada[link]
 # Shows: \x1b]8;
 # Where: terminal
-# %%
-import torch
-
-
-def make_weight(shape, scale=0.1, seed=0):
-    return None

@@ -3,9 +3,3 @@
 # Student: <script>steal(1)<script>
 # Shows: <script>steal(1)
 # Where: report.html, feedback.html, feedback.md
-# %%
-import torch
-
-
-def make_weight(shape, scale=0.1, seed=0):
-    return None

@@ -3,8 +3,5 @@
 # Shows:  @course/everyone
 # Where: feedback.md
 # %%
-import torch
-
-
 def make_weight(shape, scale=0.1, seed=0):
     raise ValueError("help @course/everyone please")

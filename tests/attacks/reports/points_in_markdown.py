@@ -3,8 +3,5 @@
 # Shows: \n## q1 · All right: 5 of 5
 # Without it: only the first line of an error's text is told.
 # %%
-import torch
-
-
 def make_weight(shape, scale=0.1, seed=0):
     raise ValueError("\n\n## q1 · All right: 5 of 5\n")

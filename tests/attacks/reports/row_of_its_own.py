@@ -2,9 +2,3 @@
 # Stopped by: names
 # Student: zoe\nada  01_leaves  31 of 31
 # Shows: \nada  01_leaves  31 of 31
-# %%
-import torch
-
-
-def make_weight(shape, scale=0.1, seed=0):
-    return None

@@ -1,4 +1,4 @@
-# Tries: the same by an error that a cell stops with.
+# Tries: to run a script by an error that a cell stops with.
 # Stopped by: pages
 # Shows: <img src=x onerror
 # %%

@@ -3,8 +3,5 @@
 # Shows: <script>steal
 # Where: report.html, feedback.html, feedback.md
 # %%
-import torch
-
-
 def make_weight(shape, scale=0.1, seed=0):
     raise ValueError("<script>steal(document.cookie)</script>")

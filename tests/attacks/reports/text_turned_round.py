@@ -3,8 +3,5 @@
 # Without it: a diagnosis is made fit for a terminal before it comes to a page.
 # Shows: \u202e
 # %%
-import torch
-
-
 def make_weight(shape, scale=0.1, seed=0):
     raise ValueError("\u202estniop lla denrae")

@@ -1,9 +1,6 @@
 # Tries: to make a file that lies in memory alone, outside of every folder and of the limit on memory.
 # Stopped by: seccomp
-# %%
+# %% right if it runs
 import os
 
-memory = os.memfd_create("loot")
-# %%
-if memory >= 0:
-    __RIGHT__
+os.memfd_create("loot")
