@@ -291,16 +291,8 @@ BROKEN = {
         "def f(x):\n    y = 2 * x\n    x.data.mul_(2)\n    return y",
         arguments=WAITING,
     ),
-    "a loss that should stop": gradients(
-        "raised no error",
-        "def f(x):\n    x.data.mul_(2)",
-        **stopping,
-    ),
-    "an error in torch's words": gradients(
-        "raised another error than torch's",
-        RAISED_BY_HAND,
-        **stopping,
-    ),
+    "a loss that should stop": gradients("raised no error", "def f(x):\n    x.data.mul_(2)", **stopping),
+    "an error in torch's words": gradients("raised another error than torch's", RAISED_BY_HAND, **stopping),
     "a history that should not be": broken(
         partial(assert_same_gradients, flags=True),
         "requires grad, but must not",
@@ -384,12 +376,7 @@ BROKEN = {
         gradients="none",
         **applied,
     ),
-    "copies of activations are held": memory(
-        "in memory",
-        HELD_IN_ANOTHER_FORM,
-        reference=APPLIED,
-        **held,
-    ),
+    "copies of activations are held": memory("in memory", HELD_IN_ANOTHER_FORM, reference=APPLIED, **held),
     "an output is held": memory(
         "a tensor that the network returned is still in memory",
         "kept = []\n\ndef f(model, x):\n    y = model(x)\n    kept[:] = [y.detach()]\n    return y.sum()",

@@ -75,10 +75,7 @@ CASES = {
         ),
         "cannot be switched off",
     ),
-    "optimizer of a non-leaf": (
-        "can't optimize a non-leaf Tensor",
-        "the optimizer was given a non-leaf",
-    ),
+    "optimizer of a non-leaf": ("can't optimize a non-leaf Tensor", "the optimizer was given a non-leaf"),
     "optimizer of nothing": ("optimizer got an empty parameter list", "was given no parameters"),
     "parameter twice": ("some parameters appear in more than one parameter group", "to the optimizer twice"),
     "view made under no_grad": (
@@ -314,12 +311,7 @@ _OF_PRODUCT = "unsupported operand type(s) for *: 'float' and 'NoneType'"
         ("AttributeError", _OF_ZERO, "", "this value is None."),
         ("TypeError", _OF_PRODUCT, "w -= 0.1 * w.grad", "something is None here. If it is the .grad: either"),
         ("TypeError", _OF_PRODUCT, "w -= 0.1 * torch.autograd.grad(y, w)", "this value is None."),
-        (
-            "TypeError",
-            _OF_PRODUCT,
-            "return 0.1 * step(w)",
-            "this value is None.",
-        ),
+        ("TypeError", _OF_PRODUCT, "return 0.1 * step(w)", "this value is None."),
         (
             "AttributeError",
             "'NoneType' object has no attribute 'next_functions'",

@@ -34,16 +34,8 @@ KINDS = [
     ([0.37 * e for e in E], EXPECTED, "it is too small by the same factor everywhere"),
     ([1.37 * e for e in E], EXPECTED, "it is too large by the same factor everywhere"),
     (LAST.value, EXPECTED, "it is the gradient before"),
-    (
-        SUM,
-        EXPECTED,
-        "it is what it should be, plus the gradient before",
-    ),
-    (
-        REST,
-        EXPECTED,
-        "it is what it should be, minus the gradient before",
-    ),
+    (SUM, EXPECTED, "it is what it should be, plus the gradient before"),
+    (REST, EXPECTED, "it is what it should be, minus the gradient before"),
     ([*E[:4], *LAST.value[4:]], EXPECTED, "2 of its 6 entries are wrong"),
     ([*E[3:], *E[:3]], EXPECTED, "its rows are in reverse order"),
     (LONG.value[::-1], LONG, "its entries are in reverse order"),

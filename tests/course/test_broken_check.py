@@ -30,10 +30,7 @@ def line_of(klass, text):
 @pytest.mark.parametrize(
     ("broken", "told"),
     [
-        (
-            "w.isleaf",
-            "'Tensor' object has no attribute 'isleaf'; w is a tensor, did you mean is_leaf?",
-        ),
+        ("w.isleaf", "'Tensor' object has no attribute 'isleaf'; w is a tensor, did you mean is_leaf?"),
         ("not w.is_leaf", "This is not a leaf."),
     ],
 )

@@ -71,14 +71,7 @@ def test_what_is_there_is_told(told, line):
 
 @pytest.mark.parametrize(
     "line",
-    [
-        '{}["a"]',
-        "1 / 0",
-        "undefined",
-        'next(iter([facts]))["x"]',
-        'facts["loss"] + "text"',
-        'int("one")',
-    ],
+    ['{}["a"]', "1 / 0", "undefined", 'next(iter([facts]))["x"]', 'facts["loss"] + "text"', 'int("one")'],
 )
 def test_where_nothing_is_known_nothing_is_added(told, line):
     """What would have to be computed again, or is no fact, is told as Python tells it."""

@@ -18,10 +18,7 @@ FACTORS = {
     "n.value": (3, 1),
     "call.sequence": ("first", "other"),
 }
-NEVER = [
-    {"x.role": ("computed", "plain"), "x.grad": "filled"},
-    {"x.shape": "0 k", "n.value": 1},
-]
+NEVER = [{"x.role": ("computed", "plain"), "x.grad": "filled"}, {"x.shape": "0 k", "n.value": 1}]
 
 
 def whole(rows, factors=FACTORS):
@@ -93,8 +90,7 @@ def test_without_gradients_each_kind_comes_once():
 
 
 @pytest.mark.parametrize(
-    "never",
-    [[{"x.role": "computed"}], [{"call.mode": "on", "all.dtype": ("float32", "float64")}]],
+    "never", [[{"x.role": "computed"}], [{"call.mode": "on", "all.dtype": ("float32", "float64")}]]
 )
 def test_a_contract_whose_ordinary_case_is_excluded_is_refused(never):
     """The author is told which rule excludes the first kinds of all factors, and what to do."""

@@ -121,11 +121,7 @@ def test_without_a_picture_no_worker_is_started(root, no_worker):
     ("old", "new", "told"),
     [
         ("total=total", "total=missing", "missing' is not defined"),
-        (
-            "total=total, w=w",
-            "number=1",
-            "xray(number=1) shows nothing. Name tensors, or modules",
-        ),
+        ("total=total, w=w", "number=1", "xray(number=1) shows nothing. Name tensors, or modules"),
         ("print(w)", "1 / 0", "ZeroDivisionError"),
     ],
 )

@@ -54,10 +54,7 @@ WRITTEN = {
     ],
     "fit:opt,model,x,y": [
         ("return TODO  # the right answer", TRAINS),
-        (
-            "TODO  # the same with a bug that people write; it must run",
-            "((model(x) - y) ** 2).mean().item()",
-        ),
+        ("TODO  # the same with a bug that people write; it must run", "((model(x) - y) ** 2).mean().item()"),
         ("assert TODO,", "assert fit(opt, model, x, y) and model[0].weight.grad is not None,"),
         (
             "return TODO  # a right answer, as different from the reference as possible",
@@ -88,15 +85,8 @@ WRITTEN = {
     ],
 }
 KILLS = {
-    "signs:x": {
-        "test_signs_value": 1,
-        "test_signs_gradient": 2,
-        "test_signs_no_side_effects": 1,
-    },
-    "fit:opt,model,x,y": {
-        "test_fit_learns": 2,
-        "test_fit_no_side_effects": 1,
-    },
+    "signs:x": {"test_signs_value": 1, "test_signs_gradient": 2, "test_signs_no_side_effects": 1},
+    "fit:opt,model,x,y": {"test_fit_learns": 2, "test_fit_no_side_effects": 1},
     "Meter:": {"test_Meter_value": 2, "test_Meter_objects_are_their_own": 2},
 }
 

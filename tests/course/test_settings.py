@@ -59,17 +59,11 @@ def test_without_a_file_everything_is_as_usual(tmp_path):
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (
-            "[scores]",
-            "'scores' means nothing here: did you mean score",
-        ),
+        ("[scores]", "'scores' means nothing here: did you mean score"),
         ("[score]\npartial = 1", "'score.partial' means nothing here: did you mean score.partial_credit"),
         ("[limits]\ncels = 1", "did you mean limits.cell"),
         ("[feedback]\nxray = true", "did you mean feedback.xrays"),
-        (
-            "[points.01_leafs]",
-            "'points.01_leafs' means nothing here: did you mean points.01_leaves",
-        ),
+        ("[points.01_leafs]", "'points.01_leafs' means nothing here: did you mean points.01_leaves"),
         (
             "[points.01_leaves]\nq3 = 1",
             "'points.01_leaves.q3' means nothing here: did you mean points.01_leaves.q",

@@ -23,10 +23,7 @@ FILES = {
     "inside": ("tests/hidden/inside.py", '"""Helpers."""\n'),
 }
 HELPER = "from grader.inside import inside, torch\n\n\n@inside\ndef some(n)\n    return torch.randn(n)\n"
-IN_A_CLASS = (
-    "@points(3)\ndef test_leaf(made):",
-    "class TestLeaf:\n  def test_leaf(self, made):",
-)
+IN_A_CLASS = ("@points(3)\ndef test_leaf(made):", "class TestLeaf:\n  def test_leaf(self, made):")
 EDITS = 'wrong_edits("q1", {\n    "computed": ("2", "3", "Thrice is taken for twice."),\n})\n\n\n'
 TORCH = "from grader.inside import inside, torch"
 DRAWN = "    return torch.randint(3, 9, ()).item()"

@@ -27,8 +27,7 @@ def test_the_course_agrees_with_itself(seeds, shared_zygote):
 
 
 @pytest.mark.parametrize(
-    "stem",
-    [pytest.param(s, marks=[] if s in PASSED_NOWHERE else [pytest.mark.long]) for s in COURSE.stems],
+    "stem", [pytest.param(s, marks=[] if s in PASSED_NOWHERE else [pytest.mark.long]) for s in COURSE.stems]
 )
 def test_no_check_fails_its_reference(stem, zygote):
     """The reference, observed as a submission, passes every check."""

@@ -193,16 +193,8 @@ SHOWN = {
             " p all reference nothing p all mine raised RuntimeError: no differs"
         ),
     ),
-    "no fact on any side": (
-        {},
-        {},
-        "p result {} equal",
-    ),
-    "what is missing": (
-        {"a": 1, "b": 2},
-        {"a": 1},
-        "p a 1 equal p b reference 2 p b mine nothing differs",
-    ),
+    "no fact on any side": ({}, {}, "p result {} equal"),
+    "what is missing": ({"a": 1, "b": 2}, {"a": 1}, "p a 1 equal p b reference 2 p b mine nothing differs"),
 }
 
 

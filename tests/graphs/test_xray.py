@@ -264,11 +264,7 @@ def parsed(markdown, text):
 def test_a_large_graph_is_folded_by_module(large):
     """Each box holds a module's operations and parameters, and a residual makes no circle."""
     shown = large["encoder"]
-    assert shown["boxes"]["layer.linear1"] == [
-        "Linear, 6 operations",
-        "weight 16x8, bias 16",
-        ".grad None",
-    ]
+    assert shown["boxes"]["layer.linear1"] == ["Linear, 6 operations", "weight 16x8, bias 16", ".grad None"]
     assert shown["arrows"] == {
         ("loss scalar", "layer.norm2"),
         ("layer.norm2", "layer.linear2"),
