@@ -10,20 +10,9 @@ PHRASES = {"a": "is large", "b": "is transposed", "c": "is empty", "d": "is froz
 
 def cases(*rows):
     """Cases in which the factors of some arguments vary, each argument named like its factor: ``"a c"``."""
-    return [
-        Case(
-            "f",
-            DeclaredCase(
-                {f"{each}.factor": "level" for each in row.split()},
-                {f"{each}.factor": PHRASES[each] for each in row.split()},
-            ),
-            Rules(),
-            (),
-            {},
-            {},
-        )
-        for row in rows
-    ]
+    variations = [{f"{each}.factor": PHRASES[each] for each in row.split()} for row in rows]
+    declared = [DeclaredCase(dict.fromkeys(of_row, "level"), of_row) for of_row in variations]
+    return [Case("f", case, Rules(), (), {}, {}) for case in declared]
 
 
 @pytest.mark.parametrize(

@@ -155,18 +155,9 @@ BROKEN = {
         ('@picture(question="q2")', '@picture(question="q3")'),
         "picture shown belongs to q3, which the assignment has not",
     ),
-    "a contract of no question": (
-        ('contract("leaf"', 'contract("leave"'),
-        "contract made names no question; say which it belongs to: contract(..., question=",
-    ),
-    "a check of no points": (("@points(1)", "@points(0)"), "line 34: @points(0): a check is worth a number"),
-    "a question without a check": (
-        ('name="made")', 'name="made", question="q1")'),
-        "question q2 (leaf) has no check",
-    ),
+    "a question without a check": (('name="made")', 'name="made", question="q1")'), "q2 (leaf) has no check"),
     "an unknown module": (("from grader import", "from greater import"), ", line 3: ModuleNotFoundError"),
     "an error of its own": (("@points(1)", '@points(int("one"))'), ": ValueError: "),
-    "a missing file": (("@points(1)", '@points(open("/no/such/file"))'), ": FileNotFound"),
     "the use of a placeholder": (("@points(1)", "@points(torch.ones(1))"), "torch.ones exists only in"),
 }
 
@@ -174,13 +165,11 @@ BROKEN = {
 @pytest.mark.parametrize(("change", "words"), BROKEN.values(), ids=BROKEN)
 def test_a_broken_rule_is_named(refused, change, words):
     """Each rule of checks and contracts is refused with the file, the place and what to do."""
-    old, new = change
-    assert GOOD.count(old) == 1
-    assert words in refused(GOOD.replace(old, new))
+    assert GOOD.count(change[0]) == 1
+    assert words in refused(GOOD.replace(*change))
 
 
 def test_a_missing_file_is_refused(refused):
-    """The text says that every assignment has one."""
     assert "is missing" in refused(None)
 
 

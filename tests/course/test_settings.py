@@ -29,7 +29,8 @@ hints = false
 
 def settings_of(tmp_path, content):
     path = tmp_path / "course.toml"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    if content is not None:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return read_settings(path, lambda: ASKED)
 
 
@@ -44,16 +45,11 @@ def test_everything_that_is_said_is_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[score]\n[limits]\n[feedback]\n[points]\n", b"\xef\xbb\xbf# saved\n"]
+    "content", [None, "", "[score]\n[limits]\n[feedback]\n[points]\n", b"\xef\xbb\xbf# saved\n"]
 )
 def test_nothing_has_to_be_said(tmp_path, content):
-    """An empty file, empty sections and the mark some editors begin with change nothing."""
+    """No file, an empty one, empty sections and the mark some editors begin with change nothing."""
     assert settings_of(tmp_path, content) == Settings()
-
-
-def test_without_a_file_everything_is_as_usual(tmp_path):
-    """A course needs no course.toml."""
-    assert read_settings(tmp_path / "course.toml", dict) == Settings()
 
 
 @pytest.mark.parametrize(
@@ -115,13 +111,29 @@ def test_points_are_scaled_everywhere(klass):
     assert "points = 10\n" in public.read_text(encoding="utf-8")
 
 
-def test_a_slip_of_the_pen_stops_the_command(klass):
-    """A person reads one sentence, and nothing is graded."""
+@pytest.mark.parametrize(
+    ("settings", "mistake", "told"),
+    [
+        ("[limits]\ncell = = 3\n", None, ("course.toml", "line 2")),
+        ("[limits]\n\ncell = 'x'\n", None, ("course.toml", "line 3")),
+        ("# a class\n[limitz]\n", None, ("course.toml", "line 2")),
+        ("[score]\n[points.01_tiny]\nq9 = 3\n", None, ("course.toml", "line 3")),
+        ("[points.01_tini]\nq1 = 3\n", None, ("course.toml", "did you mean points.01_tiny.q1")),
+        ('[points]\n"01_tiny".q1 = "x"\n', None, ("course.toml", "line 2")),
+        ("", ("def test_leaf(made):", "def test_leaf(made)"), ("test_01_tiny.py", "line ")),
+        ("", ("@points(3)", "@points(3 / 0)"), ("test_01_tiny.py", "line ")),
+    ],
+)
+def test_a_file_that_cannot_be_read_exits_2_and_tells_the_line(klass, settings, mistake, told):
+    """Every command that reads settings or checks says which file and which line, and nothing is graded."""
     klass.hand_in("ada", RIGHT)
-    klass.settings("[points.01_tini]\nq1 = 3\n")
-    ended = klass.run("grade", klass.submissions, "--out", klass.out)
-    assert ended.exit_code == 2
-    assert "did you mean points.01_tiny.q1" in ended.stderr
+    klass.settings(settings)
+    if mistake:
+        klass.edit_checks(mistake)
+    for command in (["grade", klass.submissions, "--out", klass.out], ["build"], ["doctor"]):
+        ended = klass.run(*command)
+        assert ended.exit_code == 2
+        assert all(words in ended.stderr for words in told)
     assert not klass.out.exists()
 
 
@@ -182,27 +194,3 @@ def test_limits_are_those_of_the_course_unless_an_option_says_others(klass):
     limits = json.loads((klass.out / "run.json").read_text(encoding="utf-8"))["limits"]
     assert limits == {"cell": 7, "question": 20, "notebook": 55}
     assert "from course.toml" in " ".join(klass.run("grade", "--help").stdout.split())
-
-
-@pytest.mark.parametrize(
-    ("settings", "mistake", "told"),
-    [
-        ("[limits]\ncell = = 3\n", None, ("course.toml", "line 2")),
-        ("[limits]\n\ncell = 'x'\n", None, ("course.toml", "line 3")),
-        ("# a class\n[limitz]\n", None, ("course.toml", "line 2")),
-        ("[score]\n[points.01_tiny]\nq9 = 3\n", None, ("course.toml", "line 3")),
-        ('[points]\n"01_tiny".q1 = "x"\n', None, ("course.toml", "line 2")),
-        ("", ("def test_leaf(made):", "def test_leaf(made)"), ("test_01_tiny.py", "line ")),
-        ("", ("@points(3)", "@points(3 / 0)"), ("test_01_tiny.py", "line ")),
-    ],
-)
-def test_a_file_that_cannot_be_read_exits_2_and_tells_the_line(klass, settings, mistake, told):
-    """Every command that reads settings or checks says which file and which line, and exits as documented."""
-    klass.hand_in("ada", RIGHT)
-    klass.settings(settings)
-    if mistake:
-        klass.edit_checks(mistake)
-    for command in (["grade", klass.submissions, "--out", klass.out], ["build"], ["doctor"]):
-        ended = klass.run(*command)
-        assert ended.exit_code == 2
-        assert all(words in ended.stderr for words in told)

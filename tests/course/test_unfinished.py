@@ -74,20 +74,15 @@ def test_a_todo_is_found_in_any_of_the_files(root):
 def test_the_other_assignments_are_graded_meanwhile(root, tmp_path, shared_zygote):
     """An assignment that is being written stops nobody from grading; `grade` says that it is left out."""
     write_new(root, OTHER)
-    write_notebook(tmp_path / "class" / "ada" / "01_tiny.ipynb", RIGHT)
-    outcome = grade(Course.find(root), tmp_path / "class", tmp_path / "out", Options(), lambda _: None)
+    folder, out = tmp_path / "class", tmp_path / "out"
+    write_notebook(folder / "ada" / "01_tiny.ipynb", RIGHT)
+    outcome = grade(Course.find(root), folder, out, Options(), lambda _: None)
     assert [(row.student, row.score) for row in outcome.results] == [("ada", 6)]
-    told = CliRunner().invoke(main, ["grade", str(tmp_path / "class"), "--out", str(tmp_path / "out")])
+    told = CliRunner().invoke(main, ["grade", str(folder), "--out", str(out)])
     todo, *others = todos_of(root, OTHER)
     assert f"left out {OTHER}, which still says TODO: {todo}, and {len(others)} more" in told.stderr
     with pytest.raises(CourseError, match="still says TODO"):
-        grade(
-            Course.find(root),
-            tmp_path / "class",
-            tmp_path / "out",
-            Options(assignments=(OTHER,)),
-            lambda _: None,
-        )
+        grade(Course.find(root), folder, out, Options(assignments=(OTHER,)), lambda _: None)
 
 
 def test_the_other_assignments_are_examined_meanwhile(root, shared_zygote):
@@ -116,35 +111,36 @@ def test_what_is_written_is_judged(root, zygote):
 
 
 @pytest.mark.parametrize(
-    ("place", "before", "after"),
+    ("place", "edits"),
     [
-        (SOURCE, "return 2 * x", "return TODO"),
-        (SOURCE, "# ## q1 · Double", "# ## q1 · TODO"),
-        (SOURCE, "    # return x", "    # return TODO"),
-        (SOURCE, "assert double(2) == 4", "assert double(TODO) == 4"),
-        (CHECKS, '"double", X', '"double", {"x": data("n", says="TODO: its shape")}'),
-        (CHECKS, '"This is not twice as much."', '"TODO: what is wrong"'),
-        (CHECKS, '"""It is twice as much."""', '"""TODO: a title"""'),
+        (SOURCE, [("return 2 * x", "return TODO")]),
+        (SOURCE, [("# ## q1 · Double", "# ## q1 · TODO")]),
+        (SOURCE, [("    # return x", "    # return TODO")]),
+        (SOURCE, [("assert double(2) == 4", "assert double(TODO) == 4")]),
+        (CHECKS, [('"double", X', '"double", {"x": data("n", says="TODO: its shape")}')]),
+        (CHECKS, [('"This is not twice as much."', '"TODO: what is wrong"')]),
+        (CHECKS, [('"""It is twice as much."""', '"""TODO: a title"""')]),
+        (
+            CHECKS,
+            [
+                ("doubled =", "@inside\ndef inputs(setup, kind):\n    return TODO\n\n\ndoubled ="),
+                ('contract("double", X', 'contract("double", {"x": own(inputs)}'),
+            ],
+        ),
+        (
+            CHECKS,
+            [
+                ("doubled =", 'CAUSE = "TODO"\nSAID = f"This is wrong: {CAUSE}"\n\ndoubled ='),
+                ('"This is not twice as much."', "SAID"),
+            ],
+        ),
     ],
 )
-def test_a_question_that_says_todo_is_left_out_as_a_whole(root, place, before, after):
-    """In a cell of the master, in a contract or in a check; the other question stays."""
-    edit(root / place, before, after)
+def test_a_question_that_says_todo_is_left_out_as_a_whole(root, place, edits):
+    """In a cell of the master, a contract, a check, or what they use; the other question stays."""
+    for before, after in edits:
+        edit(root / place, before, after)
     assert ids(Course.find(root)) == ["q1", "q2"]
-    assert ids(Course.find(root).written_part(STEM)) == ["q2"]
-
-
-def test_a_helper_that_is_not_written_leaves_out_what_needs_it(root):
-    """A contract waits for its @inside function."""
-    edit(root / CHECKS, "doubled =", "@inside\ndef inputs(setup, kind):\n    return TODO\n\n\ndoubled =")
-    edit(root / CHECKS, 'contract("double", X', 'contract("double", {"x": own(inputs)}')
-    assert ids(Course.find(root).written_part(STEM)) == ["q2"]
-
-
-def test_a_constant_that_is_not_written_leaves_out_what_uses_it(root):
-    """A check uses a constant of the file, which uses one that says TODO."""
-    edit(root / CHECKS, "doubled =", 'CAUSE = "TODO"\nSAID = f"This is wrong: {CAUSE}"\n\ndoubled =')
-    edit(root / CHECKS, '"This is not twice as much."', "SAID")
     assert ids(Course.find(root).written_part(STEM)) == ["q2"]
 
 

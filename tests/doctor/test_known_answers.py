@@ -1,7 +1,5 @@
 """Known answers are read without running them, and what their authors did by mistake is told."""
 
-import re
-
 import pytest
 
 from grader.answers import accepted, accepted_edits, equal, wrong, wrong_edits
@@ -67,20 +65,15 @@ def file(tmp_path):
 
 
 def test_answers_are_read_in_order(file):
-    """Every marked function or class is an answer, with its question, its kind and its line."""
-    found = read_answers(file, FUNCTIONS)
-    assert [(a.name, a.question, a.is_wrong) for a in found] == [
-        ("right", "q1", False),
-        ("right_and_decorated", "q1", False),
-        ("square", "q1", True),
-        ("Leaf", "q2", True),
-    ]
+    """Every marked function or class is an answer, with its question, its kind and its line; none is run."""
+    file.write_text(f"{FILE}\n\nraise SystemExit\n", encoding="utf-8")
     lines = FILE.splitlines()
-    assert [lines[a.line - 1] for a in found] == [
-        '@accepted("q1")',
-        '@accepted("q1")',
-        '@wrong("q1")  # it squares',
-        '@wrong("q2")',
+    found = read_answers(file, FUNCTIONS)
+    assert [(a.name, a.question, a.is_wrong, lines[a.line - 1]) for a in found] == [
+        ("right", "q1", False, '@accepted("q1")'),
+        ("right_and_decorated", "q1", False, '@accepted("q1")'),
+        ("square", "q1", True, '@wrong("q1")  # it squares'),
+        ("Leaf", "q2", True, '@wrong("q2")'),
     ]
 
 
@@ -104,13 +97,6 @@ def test_an_answer_is_a_notebook(file):
     assert leaf.cells[2].source == "make_leaf = Leaf"
 
 
-def test_reading_runs_nothing(tmp_path):
-    """An answers file is read as text; what it would do when imported does not happen."""
-    path = tmp_path / "01_tiny.py"
-    path.write_text('raise SystemExit\n\n\n@accepted("q1")\ndef right(x):\n    return undefined\n')
-    assert [answer.name for answer in read_answers(path, FUNCTIONS)] == ["right"]
-
-
 @pytest.mark.parametrize(
     ("mark", "words"),
     [
@@ -132,22 +118,9 @@ def test_a_mark_that_says_too_little_is_refused(tmp_path, mark, words):
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (None, " cannot be read: No such file"),
-        (b"def answer(:\n", ", line 1: this is not valid Python"),
-        (b"\n\xff\xfe", " is not UTF-8 (line 2)"),
-    ],
-)
-def test_a_file_that_cannot_be_read_is_refused(tmp_path, content, said):
-    """A file that is missing, broken or no text is refused by name and, where there is one, by line."""
-    path = tmp_path / "01_tiny.py"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(CourseError, match=re.escape(said)) as caught:
-        read_answers(path, FUNCTIONS)
-    assert str(path) in str(caught.value)
+def test_a_file_that_is_missing_is_refused(tmp_path):
+    with pytest.raises(CourseError, match=r"01_tiny\.py cannot be read: No such file"):
+        read_answers(tmp_path / "01_tiny.py", FUNCTIONS)
 
 
 def test_the_marks_do_nothing():
@@ -408,10 +381,6 @@ def test_a_name_that_many_answers_miss_is_told_once(told):
 
 
 def test_names_that_are_defined_are_not_told(told):
-    """Builtins, the file's own names, imports, arguments, globals and what a notebook has are known."""
+    """Builtins, the file's names, imports, arguments, globals and what a notebook or a star has are known."""
     assert told("return x") == []
-
-
-def test_behind_an_import_of_everything_nobody_knows(told):
-    """What a star imports is not looked up."""
     assert told("return relu(x)", ("import math\n", "from torch.nn.functional import *\n")) == []

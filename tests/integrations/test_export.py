@@ -6,6 +6,7 @@ import io
 import json
 import math
 import re
+import shlex
 import zipfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -117,15 +118,7 @@ def test_the_notices_are_two_lines_without_a_strangers_text(desk):
         "::notice title=Autograding complete::Points 4.5/10",
         '::notice title=Autograding report::{"totalPoints":4.5,"maxPoints":10}',
     ]
-
-
-def test_a_summary_shows_a_strangers_text_as_text(desk):
-    """Markup, control characters and mentions of a student do nothing in the step's summary."""
-    desk.export("github")
-    summary = desk.text("ben/01_tiny/summary.md")
-    assert "Tiny: 4.5 of 10 points" in summary
-    assert "&lt;img src=x" in summary
-    assert not re.search("[<\x00\x1b]|@all", summary)
+    assert "Tiny: 4.5 of 10 points" in desk.text("ben/01_tiny/summary.md")
 
 
 def test_a_summary_gives_the_reason_of_an_error_once(desk):
@@ -284,17 +277,12 @@ def test_canvas_knows_whom_it_was_collected_from_by_number(desk, canvas, tmp_pat
     assert (desk.out / "canvas.csv").read_bytes() == CANVAS.replace('""",,5.00', '""",4.5,5.00').encode()
 
 
-def test_canvas_says_where_points_possible_differ(desk, canvas):
-    """Scores are of ten; a column of five has another scale, which the teacher has to mend."""
-    ended = desk.export("canvas", "01_tiny", "--gradebook", canvas(), "--column", "Essay (7)")
+@pytest.mark.parametrize("column", ["7", "essay", "Essay (7)", "01_tiny=Essay (7)"])
+def test_a_column_is_named_by_heading_title_or_number(desk, canvas, column):
+    """A note says that its points possible differ from those of the assignment."""
+    ended = desk.export("canvas", "01_tiny", "--gradebook", canvas(), "--column", column)
     assert "Essay (7): Canvas has 5 points possible, the assignment 10" in ended.output
     assert 'A, ""first""",,4.5,90.1' in desk.text("canvas.csv")
-
-
-@pytest.mark.parametrize("column", ["7", "essay", "Essay (7)"])
-def test_a_column_is_named_by_heading_title_or_number(desk, canvas, column):
-    """All three mean the same column."""
-    assert desk.export("canvas", "01_tiny", "--gradebook", canvas(), "--column", column).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -370,22 +358,23 @@ def test_canvas_may_write_the_name_in_two_columns(desk, canvas, order):
     assert scores == ["Tiny (4242)", "10", "4.5", "4.5", "", ""]
 
 
-@pytest.mark.parametrize("mark", ["EX", "N/A", "Excused", "ex"])
-def test_a_mark_that_is_no_score_stays(desk, canvas, mark):
+@pytest.mark.parametrize(
+    ("mark", "told"),
+    [
+        *(
+            (mark, "excused or not assigned: ada ({0}); Zoë ({0}).")
+            for mark in ("EX", "N/A", "Excused", "ex")
+        ),
+        ("A-", "because the cell is not a number: ada ({0})."),
+    ],
+)
+def test_a_mark_that_is_no_score_stays(desk, canvas, mark, told):
     """Who is excused, or was not assigned the work, keeps that and is named, with a result or without."""
     text = CANVAS.replace('""",,5.00', f'""",{mark},5.00').replace("A,7,3", f"A,{mark},3")
     ended = desk.export("canvas", "--gradebook", canvas(text))
     assert ended.exit_code == 0
-    assert f"A,{mark},3" in desk.text("canvas.csv")
-    assert f'A, ""first""",{mark},5.00' in desk.text("canvas.csv")
-    assert f"Tiny (4242), unchanged: excused or not assigned: ada ({mark}); Zoë ({mark})." in ended.output
-
-
-def test_a_grade_that_is_no_number_stays(desk, canvas):
-    """A letter, or a word, was written by somebody."""
-    ended = desk.export("canvas", "--gradebook", canvas(CANVAS.replace('""",,5.00', '""",A-,5.00')))
-    assert 'A, ""first""",A-,5.00' in desk.text("canvas.csv")
-    assert "unchanged, because the cell is not a number: ada (A-)." in ended.output
+    assert (desk.out / "canvas.csv").read_bytes().count(f",{mark},".encode()) == 2
+    assert told.format(mark) in ended.output
 
 
 def test_the_teachers_own_file_is_never_overwritten(desk, tmp_path):
@@ -465,10 +454,7 @@ ENGLISH = "its headings are in another language: export it with English chosen"
     ("text", "told"),
     [
         ("name,points\nada,1\n", "no column Email address"),
-        (
-            "ID,Vollständiger Name,E-Mail-Adresse,Status,Bewertung,Bestwertung\nTeilnehmer/in7,Ada,a@x,,,\n",
-            ENGLISH,
-        ),
+        ("ID,Vollständiger Name,E-Mail-Adresse,Bewertung,Bestwertung\nTeilnehmer/in7,Ada,a@x,,\n", ENGLISH),
         ("Prénom,Nom de famille,Numéro d'identification,Adresse de courriel\nAda,L,1,a@x\n", ENGLISH),
         ("Identificador,Nombre completo,Dirección de correo,Estado,Calificación\n7,Ada,a@x,,\n", ENGLISH),
         (MOODLE, "none of its students has a result"),
@@ -527,12 +513,6 @@ def test_two_of_one_name_are_asked_for_once(desk, canvas, tmp_path):
     assert desk.text("01_tiny.csv").count(",4.5,") == 2
 
 
-def test_several_columns_are_named_at_once(desk, canvas):
-    """An assignment before each heading; a heading that is asked for is filled whatever its title."""
-    asked = ["--gradebook", canvas(), "--column", "01_tiny=Essay (7)"]
-    assert "Essay (7), scores filled in" in desk.export("canvas", *asked).output
-
-
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
@@ -565,13 +545,12 @@ def test_the_wide_gradebook_has_a_row_for_each_student(desk):
     )
 
 
-@pytest.mark.parametrize("edited", ["student;assignment;score\nada;01_tiny;9,5\n", "", None])
+@pytest.mark.parametrize("edited", ["student;assignment;score\nada;01_tiny;9,5\n", ""])
 def test_no_export_reads_the_gradebook_of_a_run(desk, edited):
     """Results count, whatever somebody made of the file."""
     desk.export("wide")
     expected = desk.text("grades.csv")
-    if edited is not None:
-        (desk.results / "gradebook.csv").write_text(edited, encoding="utf-8")
+    (desk.results / "gradebook.csv").write_text(edited, encoding="utf-8")
     ended = desk.export("wide")
     assert (ended.exit_code, desk.text("grades.csv")) == (0, expected)
 
@@ -650,19 +629,18 @@ class Everything:
 
 @pytest.fixture
 def everything(desk, tmp_path):
-    classroom = tmp_path / "classroom"
-    classroom.mkdir()
-    gradebooks = {
-        "canvas": tmp_path / "canvas-export.csv",
-        "moodle": tmp_path / "moodle-export.csv",
-        "classroom50": classroom / "scores.json",
+    people = "username,first_name,last_name\nada,Ada,Lovelace\nzoe,Zoe,Z\n"
+    texts = {
+        "canvas": ("canvas-export.csv", CANVAS),
+        "moodle": ("moodle-export.csv", MOODLE),
+        "classroom50": ("classroom/scores.json", json.dumps(SCORES)),
+        "": ("classroom/assignments.json", json.dumps(ASSIGNMENTS)),
+        "roster": ("classroom/roster.csv", people),
     }
-    gradebooks["canvas"].write_text(CANVAS, encoding="utf-8")
-    gradebooks["moodle"].write_text(MOODLE, encoding="utf-8")
-    gradebooks["classroom50"].write_text(json.dumps(SCORES))
-    (classroom / "assignments.json").write_text(json.dumps(ASSIGNMENTS))
-    (classroom / "roster.csv").write_text("username,first_name,last_name\nada,Ada,Lovelace\nzoe,Zoe,Z\n")
-    return Everything(desk, gradebooks)
+    (tmp_path / "classroom").mkdir()
+    for name, text in texts.values():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return Everything(desk, {form: tmp_path / name for form, (name, _) in texts.items()})
 
 
 EVERY = list(all_formats())
@@ -771,10 +749,7 @@ def spoil(**changes):
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "{",
-        "[]",
-        "[" * 100_000,
+        *("", "{", "[]", "[" * 100_000),
         spoil(schema="autograd-grader/result/v9"),
         spoil(student="../ada"),
         spoil(student="ben"),
@@ -789,12 +764,11 @@ def spoil(**changes):
         spoil(provenance=None),
     ],
 )
-@pytest.mark.parametrize("form", ["github", "junit"])
-def test_a_spoiled_result_is_named_and_nothing_written(desk, form, text):
+def test_a_spoiled_result_is_named_and_nothing_written(desk, text):
     """Broken JSON, another schema, NaN, a path in a name: one sentence with the file, exit status 2."""
     path = desk.results / "submissions" / "ada" / "01_tiny.json"
     path.write_text(text, encoding="utf-8")
-    ended = desk.export(form)
+    ended = desk.export("junit")
     assert (ended.exit_code, desk.out.exists()) == (2, False)
     assert str(path) in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
@@ -807,45 +781,34 @@ def test_links_among_results_are_not_followed(desk, tmp_path):
     assert len(ET.fromstring((desk.out / "01_tiny.xml").read_bytes())) == 2
 
 
+NO_ASSIGNMENT = "there is no assignment 01_tinny; did you mean 01_tiny?"
+ONE_COLUMN = "--column 01_tiny=B: 01_tiny has one column, and --column named A before"
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["canvas"], "canvas needs --gradebook FILE"),
-        (["junit", "--gradebook", "x.csv"], "--gradebook is for canvas, classroom50, moodle"),
-        (["junit", "--column", "x"], "--column is for canvas and classroom50"),
-        (["canvas", "--gradebook", "x.csv", "--column", "x"], "write --column STEM=HEADING"),
-        (
-            ["canvas", "--gradebook", "x.csv", "--column", "01_tinny=X"],
-            "there is no assignment 01_tinny; did you mean 01_tiny?",
-        ),
-        (
-            ["canvas", "01_tiny", "--gradebook", "x.csv", "--column", "01_tinny=X"],
-            "there is no assignment 01_tinny; did you mean 01_tiny?",
-        ),
-        (
-            ["canvas", "--gradebook", "x.csv", "--column", "01_tiny=A", "--column", "01_tiny=B"],
-            "--column 01_tiny=B: 01_tiny has one column, and --column named A before",
-        ),
-        (
-            ["canvas", "01_tiny", "--gradebook", "x.csv", "--column", "A", "--column", "01_tiny=B"],
-            "--column 01_tiny=B: 01_tiny has one column, and --column named A before",
-        ),
-        (
-            ["canvas", "--gradebook", "x.csv", "--column", "01_tiny="],
-            "--column '01_tiny=' names no column: write its heading",
-        ),
-        (["canvas", "01_tiny", "--gradebook", "x.csv", "--column", " "], "--column ' ' names no column"),
-        (["classroom50", "--gradebook", "x", "--column", "01_tiny="], "--column '01_tiny=' names no column"),
-        (["classroom50", "--column", "01_tiny=x"], "add --gradebook FILE"),
-        (["canvas", "--gradebook", "missing.csv"], "missing.csv cannot be read"),
-        (["junit", "99_none"], "there are no results of 99_none, only of 01_tiny"),
-        (["gradescope", "99_none"], "there is no assignment 99_none"),
-        (["excel"], "is not one of"),
+        ("canvas", "canvas needs --gradebook FILE"),
+        ("junit --gradebook x.csv", "--gradebook is for canvas, classroom50, moodle"),
+        ("junit --column x", "--column is for canvas and classroom50"),
+        ("canvas --gradebook x.csv --column x", "write --column STEM=HEADING"),
+        ("canvas --gradebook x.csv --column 01_tinny=X", NO_ASSIGNMENT),
+        ("canvas 01_tiny --gradebook x.csv --column 01_tinny=X", NO_ASSIGNMENT),
+        ("canvas --gradebook x.csv --column 01_tiny=A --column 01_tiny=B", ONE_COLUMN),
+        ("canvas 01_tiny --gradebook x.csv --column A --column 01_tiny=B", ONE_COLUMN),
+        ("canvas --gradebook x.csv --column 01_tiny=", "'01_tiny=' names no column: write its heading"),
+        ("canvas 01_tiny --gradebook x.csv --column ' '", "--column ' ' names no column"),
+        ("classroom50 --gradebook x --column 01_tiny=", "--column '01_tiny=' names no column"),
+        ("classroom50 --column 01_tiny=x", "add --gradebook FILE"),
+        ("canvas --gradebook missing.csv", "missing.csv cannot be read"),
+        ("junit 99_none", "there are no results of 99_none, only of 01_tiny"),
+        ("gradescope 99_none", "there is no assignment 99_none"),
+        ("excel", "is not one of"),
     ],
 )
 def test_what_cannot_be_done_is_told(desk, arguments, told):
     """Exit status 2, a sentence, nothing written."""
-    ended = desk.export(*arguments)
+    ended = desk.export(*shlex.split(arguments))
     assert (ended.exit_code, desk.out.exists()) == (2, False)
     assert told in ended.stderr
 
@@ -910,17 +873,13 @@ def test_canvas_takes_its_own_names_back(desk, tmp_path):
 @pytest.mark.parametrize("inside", ["/01_tiny.ipynb", "01_tiny.ipynb"])
 def test_moodle_takes_its_own_folders_back(desk, tmp_path, inside):
     """A folder for each participant, also where Moodle put all files into one; in it is the page."""
-    names = [f"{name}_assignsubmission_file_{inside}" for name in ("Ada Lovelace_71", "Kim Lee_72")]
-    collected_and_graded(
-        desk, packed(tmp_path / "in.zip", *names), made("Ada Lovelace"), made("Kim Lee"), made("zoe")
-    )
+    folders = [f"{name}_assignsubmission_file_" for name in ("Ada Lovelace_71", "Kim Lee_72")]
+    source = packed(tmp_path / "in.zip", *(f"{folder}{inside}" for folder in folders))
+    collected_and_graded(desk, source, made("Ada Lovelace"), made("Kim Lee"), made("zoe"))
     ended = desk.export("feedback", "01_tiny")
     assert "not collected from a clone, Canvas or Moodle: zoe/01_tiny.ipynb." in ended.output
     with zipfile.ZipFile(desk.out / "01_tiny-moodle.zip") as archive:
-        assert archive.namelist() == [
-            "Ada Lovelace_71_assignsubmission_file_/01_tiny.html",
-            "Kim Lee_72_assignsubmission_file_/01_tiny.html",
-        ]
+        assert archive.namelist() == [f"{folder}/01_tiny.html" for folder in folders]
         page = desk.results / "feedback" / "Kim Lee" / "01_tiny.html"
         assert archive.read("Kim Lee_72_assignsubmission_file_/01_tiny.html") == page.read_bytes()
 
