@@ -54,7 +54,6 @@ def test_a_terminal_wraps_at_words_and_shows_no_backticks():
     ],
 )
 def test_what_is_to_be_copied_is_in_one_line(text, lines):
-    """Commands, short code and long words are not divided."""
     to = terminal(30, color_system="standard")
     put(to, text)
     assert lines_of(to) == lines

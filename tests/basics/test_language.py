@@ -22,7 +22,6 @@ def test_a_replaced_word_only_becomes_rarer(word, found):
 
 
 def test_every_limit_is_for_a_word():
-    """The table has a number for each word, and no others."""
     assert [*language.limits()] == [word.name for word in WORDS]
 
 
@@ -66,7 +65,6 @@ def test_words_are_found_and_interfaces_are_not(name, text, lines):
 
 
 def test_every_pattern_finds_its_own_word():
-    """Each pattern matches the name of its word in the table, in prose or as a name in code."""
     for word in WORDS:
         for form in word.name.split(", "):
             uses = (form, f"{form}.x", f"{form}[0]", f"a {form}s", f"numbers {form}")

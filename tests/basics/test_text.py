@@ -29,13 +29,11 @@ def test_markdown_mentions_nobody():
     "text", ["1. Leaves", "2) x", "3.14 is pi", "# a", "- a", "> a", "x[1.]", "a_b_c *d*"]
 )
 def test_markdown_shows_the_text_itself(text):
-    """No sign at its beginning makes a list or a heading, and no backslash is seen."""
     assert MarkdownIt().render(markdown_text(text)) == f"<p>{escape(text)}</p>\n"
 
 
 @pytest.mark.parametrize("name", ["عَلِي\u200f", "דוד\u200e", "👩\u200d🔬", "न\u200dम"])
 def test_names_of_all_scripts_stay(name):
-    """Marks and joiners that scripts and emoji need are no control of anything."""
     assert printable(name) == terminal_text(name) == without_controls(name) == name
 
 
@@ -76,5 +74,4 @@ def test_no_cell_of_the_gradebook_is_a_formula(name, line):
 
 @pytest.mark.parametrize(("number", "shown"), [(0, "0 checks"), (1, "1 check"), (2, "2 checks")])
 def test_a_number_agrees_with_its_noun(number, shown):
-    """Only one of a thing is singular."""
     assert counted(number, "check") == shown

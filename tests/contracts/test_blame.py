@@ -31,7 +31,6 @@ def cases(*rows):
     ],
 )
 def test_a_message_names_the_shortest_explanation_or_an_example(rows, failed, named):
-    """It names what alone explains all failures; otherwise the failed case is called an example."""
     made = cases(*rows)
     assert named_case(made, dict.fromkeys(failed), failed[0]) == (named, named.startswith("For example"))
 
@@ -46,5 +45,4 @@ def test_a_message_names_the_shortest_explanation_or_an_example(rows, failed, na
     ],
 )
 def test_the_reported_case_is_the_simplest_and_most_common(rows, failed, reported):
-    """A typical case comes first, then few variations, then those that most failed cases have."""
     assert case_to_report(cases(*rows), dict.fromkeys(failed)) == reported

@@ -68,7 +68,6 @@ SAME = [
 
 @pytest.mark.parametrize(("seen", "expected"), SAME)
 def test_the_same_is_close(seen, expected):
-    """Equal numbers, tensors and collections of them pass, whatever kind of number or sequence holds them."""
     assert_close(seen, expected, "They differ.")
 
 
@@ -113,7 +112,6 @@ def test_tolerance_follows_dtype_and_magnitude(dtype, rtol, scale):
     "dtype", ["torch.int64", "torch.int32", "torch.bool", "torch.uint8", "torch.unheard"]
 )
 def test_what_is_not_rounded_has_to_be_exact(dtype):
-    """Integers and truth values are compared exactly, however large they are."""
     assert_close(tensor(1000, 0, dtype=dtype), tensor(1000, 0, dtype=dtype), "They differ.")
     differ(tensor(1001, 0, dtype=dtype), tensor(1000, 0, dtype=dtype))
     differ(tensor(1000, 1, dtype=dtype), tensor(1000, 0, dtype=dtype))
@@ -155,7 +153,6 @@ NUMBERS = {
 
 @pytest.mark.parametrize("form", NUMBERS.values(), ids=NUMBERS)
 def test_as_far_as_rounding_moves_it_a_number_is_right(form):
-    """A right answer may be four times as far from a fact as the reference's own rounding moves it."""
     expected = with_sensitivity(form(1e-6), [form(1e-6 + 1e-10), form(1e-6 - 1e-9)])
     for right in (1e-6 + 3.9e-9, 1e-6 - 3.9e-9, 1e-6):
         assert_close(form(right), expected, "They differ.")
@@ -166,7 +163,6 @@ def test_as_far_as_rounding_moves_it_a_number_is_right(form):
 
 @pytest.mark.parametrize("form", NUMBERS.values(), ids=NUMBERS)
 def test_full_precision_is_relative_to_each_number(form):
-    """A small number beside larger ones must be right, too."""
     form = partial(_in_double, form)
     assert_close(form(1e-10), form(1e-10 * (1 + 1e-13)), "They differ.", full_precision=True)
     assert_close(form(0.3), form(0.1 + 0.2), "They differ.", full_precision=True)
@@ -175,7 +171,6 @@ def test_full_precision_is_relative_to_each_number(form):
 
 
 def test_full_precision_allows_for_the_measured_sensitivity():
-    """What rounding changes in the reference, a right answer may change four times as much."""
     fact = tensor(1.0, dtype="torch.float64")
     expected = with_sensitivity(fact, [tensor(1.0 + 1e-11, dtype="torch.float64")])
     right, wrong = replace(fact, value=(1.0 + 3.9e-11,)), replace(fact, value=(1.0 + 4.1e-11,))
@@ -227,7 +222,6 @@ DIFFERENT = [
 
 @pytest.mark.parametrize(("seen", "expected"), DIFFERENT)
 def test_another_number_is_found(seen, expected):
-    """However small, large or not finite it is."""
     assert differ(seen, expected).startswith("They differ")
 
 
@@ -330,7 +324,6 @@ SECRETS = [
 
 @pytest.mark.parametrize(("seen", "expected"), SECRETS)
 def test_a_diagnosis_never_contains_what_was_expected(seen, expected):
-    """Shapes, dtypes and lengths of the reference are shown, but no value of it, and no repr of anything."""
     told = differ(seen, expected)
     assert "77" not in told
     assert "Tensor(" not in told
@@ -344,7 +337,6 @@ def test_what_cannot_be_compared_is_no_verdict(expected):
 
 
 def test_a_reference_too_large_to_compare_is_no_verdict():
-    """A tensor of the reference whose values did not travel is neither a pass nor a student's failure."""
     large = replace(TENSOR, shape=(5000,), value=None)
     with pytest.raises(ValueError, match=r"shape \(5000,\) is too large to compare"):
         assert_close(large, large, "They differ.")
@@ -368,7 +360,6 @@ def test_a_reference_too_large_to_compare_is_no_verdict():
     ],
 )
 def test_describe(fact, words):
-    """A fact's kind is told in a few words, a student's own name for it cut."""
     assert describe(fact) == words
 
 
@@ -391,13 +382,11 @@ ERROR = Raised(("IndexError", "LookupError", "Exception", "BaseException"), "ind
     ],
 )
 def test_raised(error, fragment, answer):
-    """An error is known by its class or a base class, and by a fragment of its text."""
     assert raised(ERROR, error, fragment) is answer
 
 
 @pytest.mark.parametrize("fact", [None, "IndexError", 3, TENSOR, Other("IndexError"), [ERROR]])
 def test_only_an_error_was_raised(fact):
-    """What was returned is never taken for what was raised."""
     assert raised(fact, BaseException) is False
 
 
@@ -405,8 +394,6 @@ def test_only_an_error_was_raised(fact):
 
 
 def test_points():
-    """A check is worth what its author said, else one point."""
-
     def unmarked():
         pass
 
@@ -416,7 +403,6 @@ def test_points():
 
 @pytest.mark.parametrize("number", [0, -1, math.nan, math.inf])
 def test_points_are_positive(number):
-    """A check that is worth nothing, less than nothing or no number is refused."""
     with pytest.raises(CourseError, match=r"@points\("):
         points(number)
 
@@ -451,7 +437,6 @@ def test_title_and_hint(text, title, hint):
 
 @pytest.mark.parametrize("text", [" ", None])
 def test_a_check_needs_a_title(text):
-    """A check without a docstring is refused with its name, its file and its line."""
     check = documented(text)
     place = rf"test_check\.py, line {check.__code__.co_firstlineno}"
     with pytest.raises(CourseError, match=rf"{place}: test_it has no docstring"):
@@ -459,6 +444,5 @@ def test_a_check_needs_a_title(text):
 
 
 def test_is_close_says_what_assert_close_would():
-    """It is True where assert_close passes, and False where it fails, for whatever reason."""
     assert is_close([1.0, {"a": 2}], [1.0, {"a": 2}])
     assert not any(is_close(seen, 1.0) for seen in (1.5, None, "1", [1.0]))

@@ -440,7 +440,6 @@ def judge(zygote):
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_check_fails_what_breaks(judge, name):
-    """The assertion that is about it says what is wrong."""
     *_, asserts, said = BROKEN[name]
     failed = failure(asserts, judge(name))
     assert said in failed.error.finding.sentence
@@ -452,7 +451,6 @@ DECLARED = {repr((entry[0], entry[1], entry[2])): name for name, entry in BROKEN
 
 @pytest.mark.parametrize("name", DECLARED.values())
 def test_the_reference_passes_every_check(judge, name):
-    """What the reference does in a second run is right in every case."""
     contracted = judge(name, answer=BROKEN[name][2])
     for asserts in (assert_same_raised, assert_same_values, assert_same_gradients, assert_no_side_effects):
         assert failure(asserts, contracted) is None
@@ -471,7 +469,6 @@ def test_a_thread_that_ends_soon_is_no_side_effect(judge, runs, stays):
 
 @pytest.mark.parametrize("name", ["memory of its own", ".grad", "a mode is left", "rows that share memory"])
 def test_what_is_kept_is_no_matter_of_values(judge, name):
-    """An answer that only leaves something changed passes the check of values."""
     assert failure(assert_same_values, judge(name)) is None
 
 

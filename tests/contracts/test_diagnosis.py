@@ -173,7 +173,6 @@ def error(text, kind="RuntimeError", where="cell 3, line 5"):
 
 @pytest.mark.parametrize(("text", "words"), CASES.values(), ids=CASES)
 def test_a_text_of_torch_gets_its_meaning(text, words):
-    """Each error a student of autograd meets gets its diagnosis, after the error itself."""
     told = diagnose(error(text))
     own, _, meaning = told.partition(" — ")
     assert own.startswith(
@@ -202,7 +201,6 @@ def test_every_diagnosis_is_tried():
     ],
 )
 def test_versions_are_named(text, told):
-    """Where torch gives the versions, the student reads which is which."""
     assert f"after an operation had saved it{told}. That" in diagnose(error(text))
 
 
@@ -258,7 +256,6 @@ def test_an_unknown_text_is_told_as_it_is(raised, told):
     ],
 )
 def test_the_line_is_quoted(function, line, told):
-    """Where code of the student's stopped, its line is quoted, with the function it stands in."""
     raised = replace(error("no"), function=function, line=line)
     assert diagnose(raised) == told
 
@@ -327,12 +324,10 @@ def test_the_line_decides_what_is_certain(kind, text, line, told):
     ],
 )
 def test_words_of_another_error_get_no_meaning(kind, text):
-    """Words that only look like an error of torch's are told as they are."""
     assert diagnose(error(text, kind)).endswith(f"{text}.")
 
 
 def test_used_up_memory_is_told_without_torchs_words():
-    """Whatever the allocator says, the student reads that the memory was used up."""
     told = diagnose(Raised(("OutOfMemory", "MemoryError", "Exception"), "DefaultCPUAllocator: ...", "cell 3"))
     assert told == "your code used up the memory a notebook may have; does something grow without end?"
 

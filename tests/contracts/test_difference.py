@@ -64,7 +64,6 @@ KINDS = [
 
 @pytest.mark.parametrize(("seen", "expected", "told"), KINDS)
 def test_each_kind_of_difference_has_its_clause(seen, expected, told):
-    """What was seen is told apart by its numbers alone."""
     others = {"the gradient before": LAST}
     assert how_it_differs(replace(expected, value=tuple(seen)), expected, others) == told
 

@@ -68,7 +68,6 @@ LADDER = {
 
 @pytest.mark.parametrize("statements", LADDER)
 def test_each_rung_has_its_sentence(tell, right, statements):
-    """What is told names the output, the tensor and what is the matter."""
     with pytest.raises(AssertionError) as caught:
         assert_gradients(tell(statements), right, of="the loss")
     assert str(caught.value).startswith(LADDER[statements])
@@ -85,7 +84,6 @@ def test_each_rung_has_its_sentence(tell, right, statements):
     ],
 )
 def test_what_is_right_passes(tell, right, statements):
-    """An answer that computes the same has the same gradients."""
     assert_gradients(tell(statements), right, of="the loss")
 
 
@@ -153,7 +151,6 @@ def test_an_explanation_is_said_on_its_rung(tell, right, statements, message):
 
 
 def test_what_is_looked_at_is_chosen(tell, right):
-    """A wrong gradient of another name fails nothing."""
     seen = tell("return ((w1.detach() @ w2) ** 2).mean()")
     assert_gradients(seen, right, of="it", only=["w2"])
     assert_gradients(seen, right, of="it", but=["w1"])

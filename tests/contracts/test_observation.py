@@ -51,7 +51,6 @@ ALIKE = [
 
 @pytest.mark.parametrize(("seen", "expected"), ALIKE)
 def test_the_same_form(seen, expected):
-    """Two kinds of number are alike, and so are two kinds of sequence."""
     assert other_form(seen, expected) is None
     assert other_form([seen], [expected]) is None
 
@@ -94,7 +93,6 @@ OTHER = [
 
 @pytest.mark.parametrize(("seen", "expected", "message"), OTHER)
 def test_another_form_is_named(seen, expected, message):
-    """If a value is of another kind than the reference's, its place and both kinds are named."""
     found = other_form(seen, expected)
     assert (found.group, found.sentence) == (message, sentence(message))
     assert found.is_none == (" is None" in message)
@@ -110,12 +108,10 @@ def test_another_form_is_named(seen, expected, message):
     ],
 )
 def test_a_fault_is_told(reason, message):
-    """Where there are no facts, the reason is told as a sentence."""
     assert complaint(NotObserved(reason)) == message
 
 
 def test_an_error_of_the_student_is_diagnosed():
-    """Where the student's code raised, place, class and meaning are told."""
     told = complaint(RequestRaised(ERROR))
     assert told.startswith("Your code stopped in code cell 2, line 7, with RuntimeError: grad can be")
     assert "needs an output of one element" in told
@@ -144,7 +140,6 @@ def test_a_contract_that_fails_on_the_reference_is_the_authors_mistake(expected,
 
 
 def test_another_number_of_cases_of_the_reference_asks_for_another_run():
-    """A contract whose cases changed since cannot be judged by what was observed then."""
     with pytest.raises(CourseError, match="has 1 cases, and others were observed"):
         _ = observation([{}], [{}, {}]).cases
 

@@ -144,7 +144,6 @@ CHANGED = {
 
 @pytest.mark.parametrize(("deed", "sentence"), CHANGED.items(), ids=CHANGED)
 def test_a_change_is_told(told, deed, sentence):
-    """Each way to change what was given is told by a sentence that names the place and what happened."""
     assert any(sentence in one for one in told(deed))
 
 
@@ -161,7 +160,6 @@ HARMLESS = {
 
 @pytest.mark.parametrize("deed", HARMLESS.values(), ids=HARMLESS)
 def test_what_leaves_everything_as_it_was_is_not_told(told, deed):
-    """Who looks, copies, or puts back what was there is told nothing."""
     assert told(deed) == []
 
 

@@ -106,7 +106,6 @@ def f():
 
 
 def test_a_module_holds_what_it_registered(zygote):
-    """Overridden methods, attributes and dictionaries hide no parameter and no buffer, and invent none."""
     found = told(zygote, MODULE, "return state(student.f())")
     assert {part: [*held] for part, held in found.items()} == {
         "parameters": ["weight", "inner.weight", "inner.bias"],
@@ -157,7 +156,6 @@ def test_the_names_are_those_of_torch(zygote, made, names):
 
 
 def test_what_is_neither_module_nor_optimizer_is_named(zygote):
-    """A state of something else is an error that names what came."""
     error = told(zygote, "def f():\n    return None", "return attempt(lambda: state(student.f()))")
     assert (error.type, error.text) == ("TypeError", "NoneType is neither a module nor an optimizer")
 
@@ -200,6 +198,5 @@ def f(cell, readout, x):
 
 
 def test_nothing_leads_from_a_marked_graph_to_the_marks(zygote):
-    """The node that a mark adds shows no name of ours."""
     student = "def f(y):\n    return leads_to_us(y.grad_fn, type(y.grad_fn))"
     assert told(zygote, CRAWL + student, "return student.f(mark(torch.ones(2, requires_grad=True)))") is False

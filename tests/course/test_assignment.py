@@ -138,7 +138,6 @@ CONTRADICTIONS = {
 
 @pytest.mark.parametrize(("old", "new", "said"), CONTRADICTIONS.values(), ids=CONTRADICTIONS)
 def test_a_contradiction_is_refused_by_name(tmp_path, old, new, said):
-    """The error names the file, the question and what to mend."""
     path = tiny(tmp_path, old, new)
     with pytest.raises(CourseError, match=re.escape(said)) as refusal:
         read_assignment(path)

@@ -82,7 +82,6 @@ def _a_student_is_told(course, folder):
 
 
 def test_torch_does_what_the_page_says(page, tmp_path):
-    """The fact the question is made of is one of torch."""
     examples = [block.text for block in blocks(page) if block.language == "pycon"]
     (tmp_path / "facts.txt").write_text("\n".join(examples), encoding="utf-8")
     command = [sys.executable, "-m", "doctest", "facts.txt"]
@@ -117,7 +116,6 @@ def test_the_builders_are_told_with_what_they_take(page):
 
 
 def test_the_page_shows_python(page):
-    """Every block of Python can be parsed, and belongs to a file that the story writes."""
     python = [block for block in blocks(page) if block.language == "python"]
     for block in python:
         ast.parse(block.text)

@@ -45,7 +45,6 @@ def test_nobody_is_judged_by_a_check_that_the_reference_fails(klass, broken, tol
 
 
 def test_a_class_that_was_graded_keeps_its_results(klass):
-    """A check that is broken later changes nothing of what is there, though it is only judged again."""
     klass.grade()
     before = klass.files("submissions", "feedback")
     klass.edit_checks((SEEN, f"{W}w.isleaf"))

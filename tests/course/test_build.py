@@ -131,7 +131,6 @@ def test_a_changed_task_changes_no_cell_id(assignment):
 
 
 def test_only_what_changed_is_written(assignment, tmp_path):
-    """A second build writes nothing, and nothing unfinished is left behind."""
     folder = tmp_path / "assignments"
     build([assignment], folder, POINTS)
     (folder / "tests" / "01_tiny" / "q1.py").write_text("old", encoding="utf-8")
@@ -151,7 +150,6 @@ def test_what_cannot_be_written_is_told_and_leaves_nothing(assignment, tmp_path)
 
 
 def test_outdated_names_what_differs(assignment, tmp_path):
-    """Missing, edited and orphaned files are named; right after a build there are none."""
     folder = tmp_path / "assignments"
     notebook, check = folder / "01_tiny.ipynb", folder / "tests" / "01_tiny" / "q1.py"
     assert outdated([assignment], folder, POINTS) == [notebook, check]

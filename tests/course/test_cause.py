@@ -65,7 +65,6 @@ def told(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("line", CHECKS)
 def test_what_is_there_is_told(told, line):
-    """File and line, the error's own text, and what there is: the author need not start a debugger."""
     assert CHECKS[line] in told(line)
 
 

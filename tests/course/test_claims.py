@@ -53,7 +53,6 @@ def taught():
 
 @pytest.mark.parametrize("identity", CLAIMS)
 def test_torch_does(outcome, identity):
-    """What is said about the claim is what the installed torch does."""
     failures, stderr = outcome
     claim = CLAIMS[identity]
     assert identity in failures, f"{identity} was not run: {stderr}"
@@ -64,7 +63,6 @@ def test_torch_does(outcome, identity):
 
 
 def test_a_claim_that_does_not_hold_is_named(outcome):
-    """So is a warning that no claim expects; the others are run all the same."""
     failures, _ = outcome
     assert "seen = 3" in failures["S9.1"]
     assert "UserWarning: odd" in failures["S9.2"]
@@ -83,7 +81,6 @@ def test_every_claim_is_taught(taught):
 
 
 def test_the_page_is_current():
-    """docs/claims.md is what the claims and the masters say now."""
     current = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
     assert current == WRITER["page"](ROOT), "run: python docs/claims.py"
 
@@ -126,7 +123,6 @@ def test_a_text_with_a_heading_within_has_no_place(tmp_path):
 
 
 def test_a_claim_says_what_is_true_of_it(tmp_path):
-    """Its docstring has a verdict."""
     (tmp_path / "claimed.py").write_text('def s9_1():\n    """Pigs fly."""\n', encoding="utf-8")
     with pytest.raises(ValueError, match=r"S9\.1: state the claim in the docstring"):
         WRITER["claims_by_text"](tmp_path)

@@ -38,7 +38,6 @@ def test_the_ordinary_case_comes_first_and_each_kind_alone_next():
 
 
 def test_every_two_kinds_meet():
-    """Each pair of kinds of two factors is in some case, unless it is excluded."""
     cases = whole(covered(FACTORS, NEVER, FACTORS))
     pairs = (
         {one: kind, other: of_other}
@@ -55,13 +54,11 @@ def test_every_two_kinds_meet():
 
 @pytest.mark.parametrize("paired", [[*FACTORS], ["x.grad", "n.value"]])
 def test_what_is_excluded_is_in_no_case(paired):
-    """A combination that may not be is in no case, whichever of its factors are paired."""
     assert not any(is_named_by(case, NEVER) for case in whole(covered(FACTORS, NEVER, paired)))
     assert any(is_named_by(case, NEVER) for case in whole(covered(FACTORS, [], paired)))
 
 
 def test_only_factors_that_are_named_are_paired():
-    """A factor that is not named is tried alone."""
     rows = covered(FACTORS, NEVER, ["x.shape", "x.role", "x.grad"])
     assert [row for row in rows if "n.value" in row] == [{"n.value": 1}]
     assert any({"x.shape", "x.role"} <= row.keys() for row in rows)
@@ -87,7 +84,6 @@ def test_a_contract_whose_ordinary_case_is_excluded_is_refused(never):
 
 
 def test_a_kind_that_comes_in_no_case_is_refused():
-    """A rule that leaves no place for a declared kind is an error, and no case silently missing."""
     never = [{"x.layout": "gaps"}]
     with pytest.raises(CourseError, match=r"^contract of f: no case has x.layout=gaps, since never="):
         declared("f", {"x": tensor("n")}, never=never)
@@ -105,7 +101,6 @@ def test_a_case_is_told_in_a_sentence():
 
 
 def test_every_kind_has_words():
-    """No kind of a network or an optimizer is told by its bare name."""
     made = declared("f", {"model": network(), "opt": optimizer("model")}, cover=[])
     bare = [case.sentence() for case in made.declared if "has the " in case.sentence()]
     assert bare == []

@@ -79,13 +79,11 @@ def test_the_modes_of_batch_norm_are_those_of_the_cases(options, phrase):
 
 
 def test_measured_memory_is_named():
-    """Students read that memory is measured, which is a requirement of the task."""
     made = declared("f", {"n": number(1)}, large=["n"], record=["left"])
     assert block_of(made).splitlines()[-1].endswith("with large tensors, to measure memory")
 
 
 def test_the_last_bullet_is_about_the_call():
-    """It lists modes, sizes and sequences of calls."""
     made = declared("f", {"n": number(1)})
     assert block_of(made).splitlines()[-1] == (
         "- The call: with thousands of entries; called under no_grad(); in a second call, with other numbers;"
@@ -98,7 +96,6 @@ def test_the_last_bullet_is_about_the_call():
 
 
 def test_only_what_is_given_is_told():
-    """What is made for another argument has no bullet."""
     made = declared(
         "f",
         {"model": network(), "opt": optimizer("model"), "x": data("n in"), "y": target("x", "model")},
@@ -163,7 +160,6 @@ def test_lines_about_arguments_are_those_of_the_contract(made, stub, told):
 
 
 def test_a_docstring_stays_where_the_contract_is_silent():
-    """Without words for each argument nothing is replaced."""
     silent = declared("f", {"x": tensor("n k", says="(n, k)"), "n": number(2)})
     assert with_arguments(STUB, silent) == STUB
 
@@ -241,6 +237,5 @@ def test_arguments_that_differ_are_complained_about(made):
 
 
 def test_a_contract_of_no_question_is_complained_about(made):
-    """The function's name is told, and those that there are."""
     (told,) = complaints(made, stub=WITHOUT.replace("def f", "def g"), function="g")
     assert "the contract f is about f, for which no question asks; the questions ask for g" in told

@@ -99,7 +99,6 @@ FOREIGN_NAMES = {
 
 @pytest.mark.parametrize(("body", "name"), FOREIGN_NAMES.values(), ids=FOREIGN_NAMES)
 def test_a_foreign_name_is_refused(refused, body, name):
-    """A name that is not the function's own is refused wherever in the function it is, and named."""
     text = refused("@inside\ndef seen(student):\n" + textwrap.indent(body, "    "))
     assert re.match(
         rf"{sys.modules['check_file_0'].__file__}, line \d+: seen uses {name}, which does not", text
@@ -149,7 +148,6 @@ def test_what_does_not_travel_is_refused_by_name(refused, text, name):
 
 
 def test_a_helper_has_to_stand_above(refused):
-    """A helper that is defined below its user is refused, for its own names are not checked yet."""
     text = refused("@inside\ndef first():\n    return second()\n@inside\ndef second():\n    return LIMIT\n")
     assert ": first uses second" in text
     assert "(above this one)" in text
@@ -160,13 +158,11 @@ def test_a_helper_has_to_stand_above(refused):
 )
 @pytest.mark.parametrize("place", ["{}", "def f():\n    {}", "class A:\n    {}"])
 def test_no_statement_fetches_a_name(refused, statement, place):
-    """An import or a global statement is refused at any depth, and quoted."""
     body = textwrap.indent(place.format(statement), "    ")
     assert f"says `{statement}`" in refused(f"@inside\ndef seen(student):\n{body}\n")
 
 
 def test_an_inside_function_asserts_nothing(refused):
-    """A verdict inside is refused, in a nested function too."""
     text = refused("@inside\ndef seen(student):\n    def f():\n        assert student, 'no'\n    f()\n")
     assert ", line 16: seen contains an assert" in text
 
@@ -174,7 +170,6 @@ def test_an_inside_function_asserts_nothing(refused):
 @pytest.mark.parametrize("default", ["LIMIT", "torch.float32", "[LIMIT]", "lambda: 1"])
 @pytest.mark.parametrize("signature", ["n={}", "*, n={}"])
 def test_a_computed_default_is_refused(refused, default, signature):
-    """A default that is not a literal is refused, and quoted."""
     text = refused(f"@inside\ndef helper({signature.format(default)}):\n    return 1\n")
     assert f"{sys.modules['check_file_0'].__file__}, line 14: helper has the default {default}" in text
 
@@ -222,7 +217,6 @@ def test_only_functions_and_classes_travel(refused, text):
 
 @pytest.mark.parametrize("signature", ["", "student, other", "student, n=1"])
 def test_a_picture_takes_the_student_and_nothing_else(refused, signature):
-    """A picture with another number of arguments is refused by name."""
     assert "picture seen must take exactly one argument" in refused(
         f"@picture\ndef seen({signature}):\n    'Seen.'\n"
     )
@@ -312,7 +306,6 @@ def test_a_bundle_is_what_is_needed_once_and_in_order(load):
 
 
 def test_helpers_of_the_neighbour_travel(load):
-    """A helper imported from the file of helpers travels like one of the same file."""
     load("@inside\ndef helper():\n    return 7\n", name="inside_of_this_test")
     module = load(
         "from inside_of_this_test import helper\n@inside\ndef seen(student):\n    return helper()\n"
@@ -404,7 +397,6 @@ def test_the_attributes_of_a_contract_are_those_of_its_helpers_too(load):
 
 
 def test_what_an_author_says_of_a_contract_is_kept(load):
-    """Question and time are as the author said, and have defaults otherwise."""
     one, two = contracts_defined(load(ONE + TWO)).values()
     assert (one.name, one.question, one.seconds) == ("one", None, CONTRACT_SECONDS)
     assert (two.name, two.question, two.seconds) == ("two", "q2", 5)

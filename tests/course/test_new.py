@@ -196,7 +196,6 @@ def test_a_question_is_added_and_nothing_is_changed(root):
 
 
 def test_all_files_are_written_or_none(root, monkeypatch):
-    """If the last file cannot be written, the others are as before, or not there."""
     (root / "tests" / "answers" / "01_tiny.py").unlink()
     before = {path: path.read_bytes() for path in root.rglob("*.py")}
     shutil.rmtree(root / "tests" / "answers")
@@ -225,7 +224,6 @@ def test_all_files_are_written_or_none(root, monkeypatch):
     ],
 )
 def test_a_question_that_cannot_be_is_refused(root, questions, told):
-    """The text says why, and nothing is written."""
     before = texts(root)
     with pytest.raises(GraderError) as refused:
         write_new(root, TINY, questions)
@@ -258,7 +256,6 @@ def test_a_name_that_cannot_be_is_refused(root, stem, told):
 
 
 def test_to_a_file_that_is_no_python_nothing_is_added(root):
-    """The author is told its line."""
     (root / PLACES[1].format(TINY)).write_text(CHECKS.replace("own(length", "own(length("))
     with pytest.raises(CourseError, match=r"test_01_tiny\.py, line \d+: this is not valid Python"):
         write_new(root, TINY, ["third"])

@@ -16,7 +16,6 @@ def master(tmp_path):
 
 
 def test_an_unchanged_master_is_not_read_by_jupytext_again(master, monkeypatch):
-    """The assignment is the same, however often it is read."""
     first = read_assignment(master)
     monkeypatch.setattr("jupytext.reads", lambda *_, **__: pytest.fail("it was read again"))
     assert read_assignment(master) == first
@@ -37,7 +36,6 @@ def test_a_spoiled_memory_is_read_anew(master):
 
 
 def test_nothing_is_written_where_the_doctor_was_not(master):
-    """To read a course leaves it as it is."""
     folder = master.parent.parent / FOLDER
     folder.rmdir()
     read_assignment(master)

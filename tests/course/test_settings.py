@@ -35,7 +35,6 @@ def settings_of(tmp_path, content):
 
 
 def test_everything_that_is_said_is_read(tmp_path):
-    """Each line sets what it says, and whatever is not said is as usual."""
     assert settings_of(tmp_path, FULL) == Settings(
         partial_credit=0.25,
         points={"03_truncated_bptt": {"q1": 10.0}, "09_begun": {"q7": 2.5}},
@@ -85,7 +84,6 @@ def test_nothing_has_to_be_said(tmp_path, content):
     ],
 )
 def test_what_it_may_not_say_is_refused_in_words(tmp_path, content, told):
-    """The error names the file, the key, what was found, and what may be there."""
     with pytest.raises(CourseError) as refused:
         settings_of(tmp_path, content)
     assert str(tmp_path / "course.toml") in str(refused.value)
@@ -187,7 +185,6 @@ def test_feedback_of_others_is_written_anew_when_they_are_graded(klass, close_th
 
 
 def test_limits_are_those_of_the_course_unless_an_option_says_others(klass):
-    """An option wins over course.toml, which wins over what is usual."""
     klass.hand_in("ada", RIGHT)
     klass.settings("[limits]\ncell = 7\nnotebook = 70\n")
     klass.grade("--notebook-seconds", "55")

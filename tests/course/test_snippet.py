@@ -139,7 +139,6 @@ def test_an_authors_function_has_only_the_branch_of_its_level():
 
 
 def test_a_call_of_the_authors_is_shown():
-    """A contract that calls the function its own way shows that call."""
     contract("f", {"x": X, "y": X}, name="of_swapped", cases=PLAIN, call=Call(how=swapped))
     assert case_text(MADE["of_swapped"], {}).calls == ("out = f(y, x)",)
 
@@ -190,14 +189,12 @@ def test_modes_and_earlier_calls_are_shown():
 
 
 def test_large_inputs_have_no_code():
-    """Cases that need thousands of entries have no snippet."""
     with pytest.raises(CannotShowError):
         case_text(MADE["of_number"], {"all.sizes": "large"})
 
 
 @pytest.mark.long
 def test_most_cases_of_the_course_have_code():
-    """Of the course's cases, at least three in four can be shown as code."""
     course = Course.find()
     made = [contract for stem in course.stems for contract in course.rubric(stem).contracts.values()]
     shown = [_is_shown(contract, row) for contract in made for row in contract.rows]

@@ -52,7 +52,6 @@ def test_what_counts_as_a_todo(tmp_path, line, is_open):
 
 
 def test_it_is_named_with_its_file_and_line(root):
-    """Who asks for an assignment that is not finished is told where its first lines say TODO."""
     write_new(root, OTHER)
     todo = todos_of(root, OTHER)[0]
     assert (todo.line, todo.text) == (2, "2. TODO: the title of the notebook")
@@ -65,7 +64,6 @@ def test_it_is_named_with_its_file_and_line(root):
 
 
 def test_a_todo_is_found_in_any_of_the_files(root):
-    """A master that is finished does not hide that the answers are not."""
     edit(root / ANSWERS, "return x * x", "return TODO")
     with pytest.raises(CourseError, match=r"in one line.*\n.*tests/answers/01_tiny\.py, line \d+: "):
         Course.find(root).without_unfinished([STEM])
@@ -86,7 +84,6 @@ def test_the_other_assignments_are_graded_meanwhile(root, tmp_path, shared_zygot
 
 
 def test_the_other_assignments_are_examined_meanwhile(root, shared_zygote):
-    """The doctor tells where the assignment being written says TODO, and examines the others."""
     write_new(root, OTHER)
     course = Course.find(root)
     unfinished, tiny, _ = doctor.examine(course, course.stems, jobs=2, seeds=(1,))
@@ -97,7 +94,6 @@ def test_the_other_assignments_are_examined_meanwhile(root, shared_zygote):
 
 
 def test_what_is_written_is_judged(root, zygote):
-    """With a third question still to be written, the others are read, observed and judged as before."""
     write_new(root, STEM, ["third"])
     (root / "course.toml").write_text("[points.01_tiny]\nq1 = 3\nq3 = 5\n", encoding="utf-8")
     course = Course.find(root).written_part(STEM)
@@ -167,7 +163,6 @@ def test_the_doctor_examines_a_question_beside_one_to_be_written(root, shared_zy
 
 
 def test_a_question_that_waits_is_no_unknown_one(root):
-    """Asked for a question that says TODO, the doctor says so."""
     write_new(root, STEM, ["third"])
     run = CliRunner().invoke(main, ["doctor", "--assignment", STEM, "--question", "q3"])
     assert run.exit_code == 2

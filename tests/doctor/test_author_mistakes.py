@@ -276,7 +276,6 @@ def read_all(course):
 
 
 def test_the_course_without_mistakes_is_read(course):
-    """What the mistakes below are made in has none itself."""
     read_all(course())
 
 
@@ -299,7 +298,6 @@ def test_a_name_that_another_question_has_is_told_where_one_question_is_read(cou
 
 
 def test_all_mistakes_of_a_check_file_are_told_at_once(course):
-    """Who made three mends three, and need not start again for each; they are in the order of the file."""
     made = course(
         ("checks", 'is_leaf, "This is not a leaf."', "is_leaf"),
         ("checks", SAME, "    assert doubled.wanted, 'No.'"),
@@ -320,7 +318,6 @@ def with_paths(root, said):
 
 @pytest.mark.parametrize("said", TRIED)
 def test_a_mistake_is_told_once_when_it_is_tried(course, shared_zygote, said):
-    """One sentence, however many answers and seeds it showed itself with."""
     made = course(*TRIED[said])
     try:
         (found, *_) = doctor.examine(made, ["01_tiny"], jobs=2, seeds=(1, 2))
@@ -376,7 +373,6 @@ def test_pytest_by_hand_tells_the_same(course):
 
 
 def test_pytest_by_hand_tells_once_what_is_refused(course):
-    """What breaks a rule is told once, and not for each check."""
     made = course(("checks", "made.seen.tensor()", "made.sen.tensor()"))
     told = by_hand(made)
     path = made.check_file("01_tiny")

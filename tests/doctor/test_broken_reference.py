@@ -190,7 +190,6 @@ def test_what_was_caught_has_its_line_too(course, reference):
 
 
 def test_contracts_that_have_facts_are_not_told(course, reference):
-    """Only what stopped is told, once for each contract, in the order of the file."""
     told = "\n".join(broken_contracts(course.rubric("01_tiny").contracts, reference))
     assert re.findall(r"contract (\w+),", told) == ["own_lines", "helped", "neighbour", "called_back"]
 
@@ -204,7 +203,6 @@ def test_a_contract_without_facts_is_told_with_its_declaration(course):
 
 
 def test_every_place_of_a_bundle_is_found(course):
-    """Each statement of an @inside function is found in its file again, in any bundle."""
     for contract in course.rubric("01_tiny").contracts.values():
         for number, line in enumerate(contract.bundle().splitlines(), start=1):
             part, written = contract.place_in_file(number)

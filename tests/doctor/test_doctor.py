@@ -54,7 +54,6 @@ def complaints(tmp_path, shared_zygote):
 
 
 def test_a_course_that_agrees_with_itself_gets_no_complaint(complaints):
-    """The tiny course is in order."""
     assert complaints() == []
 
 
@@ -124,7 +123,6 @@ def test_a_line_of_an_answer_that_is_gone_is_told(complaints):
 
 
 def test_assignments_that_are_not_current_are_told(complaints):
-    """assignments/ must be what build writes."""
     assert any("is not what `build` writes" in c for c in complaints(built=False))
 
 
@@ -165,14 +163,12 @@ def test_what_is_accepted_is_written(examined):
 
 
 def test_one_question_is_accepted_alone(examined):
-    """The lines of the others stay as they are."""
     older = OUTCOMES.replace("test_double", "old")
     examined("outcomes", older.replace("test_leaf", "old"), question="q2")
     assert examined.outcomes.read_text(encoding="utf-8") == older
 
 
 def test_a_wrong_answer_that_passes_is_never_accepted(examined):
-    """It gets no line, and is told whenever the doctor looks."""
     for _ in range(2):
         found = examined("answers", ANSWERS.replace("return x * x", "return x * 2"))
         assert any("squared (line 14) is wrong, but passes all hidden checks" in c for c in found.complaints)

@@ -56,7 +56,6 @@ def test_what_did_not_change_is_not_tried_again(course, examine, monkeypatch):
 
 
 def test_an_edited_answer_is_tried_alone(course, examine):
-    """Beside the reference, which is observed to know what is expected, only that answer."""
     examine()
     edit(course / "tests" / "answers" / "01_tiny.py", "return x + x", "return x - -x")
     told, observed = examine()
@@ -66,7 +65,6 @@ def test_an_edited_answer_is_tried_alone(course, examine):
 
 
 def test_an_edited_check_concerns_its_question(course, examine):
-    """What answers another question is not tried again, and the edit's effect is told."""
     examine()
     edit(course / "tests" / "hidden" / "test_01_tiny.py", "tensor().is_leaf", "tensor().grad")
     told, observed = examine()
@@ -75,7 +73,6 @@ def test_an_edited_check_concerns_its_question(course, examine):
 
 
 def test_an_edited_public_check_leaves_hidden_verdicts_alone(course, examine):
-    """The hidden checks are asked about nothing."""
     examine()
     edit(course / "solutions" / "01_tiny.py", "double(2) == 4", "double(3) == 6")
     told, observed = examine()
@@ -84,7 +81,6 @@ def test_an_edited_public_check_leaves_hidden_verdicts_alone(course, examine):
 
 
 def test_a_complaint_is_told_again(course, examine):
-    """What is remembered is told as it was, until it is mended."""
     edit(course / "tests" / "answers" / "01_tiny.py", "return x + x", "return x + x + 1")
     told, _ = examine()
     assert any("added" in complaint for complaint in told)
@@ -104,7 +100,6 @@ def test_a_check_that_broke_is_judged_again(course, examine):
 
 
 def test_one_question_is_examined_alone(course, examine):
-    """Nothing of the others is tried, and what is known of them stays known."""
     examine()
     edit(course / "tests" / "answers" / "01_tiny.py", "return x + x", "return x - -x")
     told, observed = examine(question="q2")
@@ -122,7 +117,6 @@ def test_with_force_or_other_seeds_everything_is_tried_again(examine):
 
 @pytest.mark.parametrize("spoiled", ["", "[]", "{", '{"x": 1}'])
 def test_a_spoiled_memory_is_none(course, examine, spoiled):
-    """Everything is tried again, and nothing else happens."""
     (course / ".doctor").mkdir()
     (course / ".doctor" / "01_tiny.json").write_text(spoiled)
     told, observed = examine()

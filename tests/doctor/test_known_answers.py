@@ -109,7 +109,6 @@ def test_an_answer_is_a_notebook(file):
     ],
 )
 def test_a_mark_that_says_too_little_is_refused(tmp_path, mark, words):
-    """A mark without a known question, or with more than that, is refused with its line."""
     path = tmp_path / "01_tiny.py"
     path.write_text(f"{mark}\ndef answer(x):\n    return x\n")
     with pytest.raises(CourseError) as caught:
@@ -283,7 +282,6 @@ for said, told in REFUSED_EDITS.items():
 
 @pytest.mark.parametrize("call", REFUSED_CALLS)
 def test_an_edit_that_cannot_be_made_is_refused(read, call):
-    """It says its file, its line, and what stands there in its place."""
     with pytest.raises(CourseError) as caught:
         read(call)
     lines = read.path.read_text(encoding="utf-8").splitlines()
@@ -368,7 +366,6 @@ def told(tmp_path):
     ],
 )
 def test_a_name_that_nothing_defines_is_told(told, line, name):
-    """File, line, answer and name, and where it has to be defined."""
     (sentence,) = told(line)
     assert sentence.startswith(f"{told.path}, line 34: q1, tried: `{name}` is not defined: define or import")
     assert sentence.endswith(" it at the top of 01_tiny.py, because answers cannot use each other")

@@ -89,12 +89,10 @@ def function_of(body):
 
 @pytest.mark.parametrize(("edit", "body", "change"), TABLE)
 def test_an_edit_makes_its_change(edit, body, change):
-    """The mutants of a body include the one with this change, under the edit's name."""
     assert (edit, change) in [(one.kind, " | ".join(one.change)) for one in mutants(function_of(body))]
 
 
 def test_every_edit_is_in_the_table():
-    """No edit is without an example."""
     assert {edit for edit, _, _ in TABLE} == {*BLOCK_EDITS, *EXPRESSION_EDITS}
 
 

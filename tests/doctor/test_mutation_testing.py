@@ -65,7 +65,6 @@ def test_survivors_of_a_line_stand_below_it():
 
 
 def test_a_check_kills_what_survived(course, shared_zygote):
-    """With a check that looks at the gradient, the cut is found."""
     path = course / "tests" / "hidden" / "test_01_tiny.py"
     text = CHECKS.replace(*drawing("torch.randn(3, requires_grad=True)"))
     asserts = '    assert doubled.seen.tensor().requires_grad, "Cut."\n    assert_same_values(d'
@@ -74,7 +73,6 @@ def test_a_check_kills_what_survived(course, shared_zygote):
 
 
 def test_an_equal_that_a_check_finds_is_complained_about(course, shared_zygote):
-    """What was called equal, and is killed, was not."""
     add(course, '\n\nequal("q1", "2 -> 3", why="a mistake")\n')
     assert report(course).complaints == [
         f"q1, equal (line {LINE}) is not equivalent: a check finds 2 -> 3; remove this entry"
@@ -131,7 +129,6 @@ def test_what_is_written_down_as_equal_is_no_survivor(course, try_q1):
 
 @pytest.mark.parametrize("options", [["--mutants", "--question", "q7"], ["--question", "q7"]])
 def test_a_question_that_is_not_there_is_refused(course, monkeypatch, options):
-    """An unknown question is refused with exit status 2."""
     monkeypatch.chdir(course)
     run = CliRunner().invoke(main, ["doctor", *options])
     assert run.exit_code == 2
@@ -150,7 +147,6 @@ def test_a_question_that_is_not_there_is_refused(course, monkeypatch, options):
     ],
 )
 def test_an_equal_that_says_too_little_is_refused(course, text):
-    """Without a known question, a change or a reason, it is refused with file and line."""
     add(course, f"\n\n{text}\n")
     path = course / "tests" / "answers" / "01_tiny.py"
     with pytest.raises(CourseError, match=f"{path}, line {LINE}: "):

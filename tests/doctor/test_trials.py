@@ -84,7 +84,6 @@ def test_an_edit_of_what_a_check_needs_changes_its_text(text_of, old, new, file)
     ],
 )
 def test_an_edit_of_anything_else_does_not(text_of, old, new, file):
-    """Another check, what only that needs, and lines that move."""
     assert text_of(old, new, file) == text_of()
 
 

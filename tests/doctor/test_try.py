@@ -77,7 +77,6 @@ X = {"x": own(numbers, says="(n,)")}
 
 
 def test_the_stub_is_an_answer(root):
-    """What is handed out is looked at as if a student had written it."""
     edit(root / CHECKS, *NUMBERS)
     shown = words(tried("doubled", "--answer", "stub", "--case", "0"))
     assert "result reference <float32 (3,) 2 4 6>" in shown
@@ -110,7 +109,6 @@ def test_what_an_inside_function_prints_is_shown(root):
 
 
 def test_an_error_has_the_line_of_the_inside_function(root):
-    """If an @inside function stops, its file, its line and torch's text are told."""
     stops = "# a remark\n    y = torch.randn(3)\n    return y @ torch.zeros(4)"
     line = edit(root / CHECKS, "return torch.randint(3, 9, ()).item()", stops)
     told = tried("made")
@@ -120,7 +118,6 @@ def test_an_error_has_the_line_of_the_inside_function(root):
 
 
 def test_an_answer_that_raises_is_told_with_its_own_line(root):
-    """The cases that it fails are listed, each with the error and the answer's line."""
     edit(root / ANSWERS, "return x * x", "return x @ torch.zeros(70)")
     told = tried("doubled", "--answer", "squared")
     assert "doubled    squared fails 2 of 2 cases, first of all case 0" in told
@@ -129,7 +126,6 @@ def test_an_answer_that_raises_is_told_with_its_own_line(root):
 
 
 def test_a_seed_decides_the_inputs(root):
-    """The same seed shows the same facts, another one others."""
     one, same, other = (tried("doubled", "--case", "0", "--seed", seed) for seed in ("1", "1", "2"))
     assert one == same != other
 
@@ -143,7 +139,6 @@ def test_a_seed_decides_the_inputs(root):
     ],
 )
 def test_a_name_that_is_not_known_is_refused_with_another(root, arguments, told):
-    """A slip of the pen costs no thought."""
     assert told in refused(*arguments)
 
 
@@ -198,7 +193,6 @@ SHOWN = {
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_facts_are_shown_side_by_side(name):
-    """What differs stands with both its sides, and what is equal stands once."""
     reference, mine, lines = SHOWN[name]
     assert words(" ".join(shown(reference=reference, mine=mine))) == lines
 
@@ -296,7 +290,6 @@ def test_a_picture_is_tried_like_a_contract(root):
 
 
 def test_a_contract_is_tried_before_a_check_judges_it(root):
-    """A missing check does not stand in the way."""
     edit(root / CHECKS, "@points(2)\ndef test_double", "def unfinished")
     assert tried("doubled").startswith("doubled    2 cases\n")
 

@@ -117,7 +117,6 @@ BROKEN = [
 
 @pytest.mark.parametrize("fact", BROKEN)
 def test_what_is_no_graph_gives_no_picture(fact):
-    """A fact of another form or size is no graph, and no error."""
     assert read_graph(fact) is None
 
 
@@ -151,7 +150,6 @@ WORDS = re.compile(r"[A-Za-z0-9_.\[\]:,() ]*")
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_names_are_harmless_wherever_they_go(name):
-    """Whatever something is called, SVG, Mermaid and summary stay what they are."""
     fact = copy.deepcopy(GRAPH)
     fact["tensors"][0]["name"] = fact["nodes"][0]["op"] = fact["nodes"][0]["saved"][0][0] = name
     picture = draw(read_graph(fact), "")
@@ -233,7 +231,6 @@ def test_a_box_that_is_not_the_end_says_so():
     ],
 )
 def test_how_much_is_left_out_is_told(counts, said):
-    """A picture that is not everything says how many nodes and how many of the named tensors are missing."""
     drawn = draw(read_graph(with_(GRAPH, more=True, **counts)), "").mermaid
     assert f'>"{said}"]' in drawn
 
@@ -286,7 +283,6 @@ def bezier(points, at):
 
 
 def test_lines_are_led_around_boxes():
-    """With as many nodes and arrows as a long recurrent network has, no line runs through a box."""
     diagram = chain(31)
     assert len(diagram.lines) == 59
     assert crossings(ET.fromstring(svg(diagram, ""))) == 0
@@ -363,7 +359,6 @@ def test_a_notebook_is_drawn(zygote, course):
 
 
 def test_equal_graphs_are_drawn_once(zygote, course):
-    """A class of equal answers costs one drawing each, the reference's own among them."""
     rubric = course.rubric("01_tiny")
     reference = observe_reference(zygote, course, "01_tiny", 1)
     _drawn.cache_clear()
@@ -388,7 +383,6 @@ def test_evidence_of_another_form_gives_no_picture(course):
     ],
 )
 def test_a_picture_that_breaks_the_rules_is_refused(tmp_path, written, complaint):
-    """The author is told what is wrong with a picture, by name."""
     root = write_course(tmp_path / "course")
     text = f"{CHECKS}{PICTURES}\n\n{written}\n"
     (root / "tests" / "hidden" / "test_01_tiny.py").write_text(text, encoding="utf-8")
@@ -412,7 +406,6 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_picture_that_fails_changes_no_verdict(zygote, course, fault):
-    """Whatever a function does when it is drawn, the facts of all contracts and all verdicts are the same."""
     rubric = course.rubric("01_tiny")
     reference = observe_reference(zygote, course, "01_tiny", 1)
     body = f"def double(x):\n    if x.requires_grad:\n        {FAULTS[fault]}\n    return x + x"

@@ -299,7 +299,6 @@ def test_trouble_is_seen_in_a_folded_graph(large):
 
 
 def test_it_does_nothing_in_a_worker(zygote):
-    """A notebook that shows an X-ray can be graded: there the call does nothing."""
     cells = ["import torch\nfrom grader import xray", 'x = torch.ones(1)\nxray(x=x)\nxray(x).save("x.svg")']
     seen = look(zygote, [*cells, "def f():\n    return 1"], f="student.f()")
     assert (seen["f"], seen.raised) == (1, {})

@@ -208,7 +208,6 @@ PUSHES = {
 
 @pytest.mark.parametrize(("files", "score"), PUSHES.values(), ids=PUSHES)
 def test_whatever_is_pushed_gets_a_result(files, score, released, tmp_path):
-    """The autograder ends with 0, and its result passes their rules, with the points of the public checks."""
     folder = tmp_path / "repository"
     done = push(released, folder, files)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -387,7 +386,6 @@ def test_hidden_results_come_to_the_teachers_page(classroom):
 
 
 def test_the_same_results_give_the_same_file_and_new_ones_replace_them(classroom):
-    """There is one override for each student, however often results are exported."""
     classroom.export(made("ben"), made("ada-l"))
     before = (classroom.folder / "scores.json").read_bytes()
     classroom.export(made("ben"), made("ada-l"))
@@ -449,7 +447,6 @@ def test_an_assignment_of_another_name_there_is_named(classroom):
 
 @pytest.mark.parametrize("at", ["9999-12-31T23:59:59Z", "soon", ""])
 def test_no_time_that_a_student_wrote_stops_an_export(classroom, at):
-    """The time of a commit is whatever its author says."""
     entry = classroom.scores["assignments"][SLUG]["entries"][0]
     entry["submissions"] = [collected("ada-l", at)]
     classroom.write("scores.json", classroom.scores)

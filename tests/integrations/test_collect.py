@@ -170,7 +170,6 @@ def test_folders_that_are_no_clones_need_no_prefix(tmp_path, kind):
 
 
 def test_what_was_committed_last_counts_however_it_was_cloned(tmp_path):
-    """All files of a clone have the time of cloning, in whatever order; the time of the commit decides."""
     ada = tmp_path / "in" / "hw-ada"
     commit(ada, 1_500_000_000, **{"01_tiny": "second try", "été": "x = 2"})
     commit(ada, 1_600_000_000, **{"01_tiny_again": "last"})
@@ -259,21 +258,18 @@ CANVAS_NAMES = {
 
 @pytest.mark.parametrize("kind", ["zip", "folder"])
 def test_names_of_canvas_are_split_at_the_ids(tmp_path, kind):
-    """Underscores and numbers in a student's name, or in a file's, cost nobody the id and the mark."""
     _, record = collected(source_of(tmp_path, CANVAS_NAMES, kind), tmp_path / "out")
     seen = {row["from"]: (student, row["id"], row["marked"], n) for (student, n), row in record.items()}
     assert seen == CANVAS_NAMES
 
 
 def test_a_prefix_that_a_system_does_not_write_is_reported(tmp_path):
-    """A note says that --prefix did nothing, if no name in a download begins with it."""
     (note,) = take(tmp_path, ["smithjo_1_91_a.ipynb"], ["leaves"]).notes
     assert note.startswith("--prefix did nothing: no student's name in this download from Canvas ")
     assert take(tmp_path, ["smithjo_1_91_a.ipynb"], [""]).notes == ()
 
 
 def test_a_roster_tells_which_numbers_are_canvas_ids(tmp_path):
-    """Where a name has several pairs of numbers, the number that the roster has is the id."""
     write_roster(tmp_path / "out", "name,canvas id\nA B 7,8\nC,9\n")
     take(tmp_path, ["a_b_7_8_9_final.ipynb", "c_9_10_11_x.ipynb"])
     record = read_csv(tmp_path / "out/collected.csv")
@@ -428,13 +424,11 @@ def test_brightspace_gives_one_student_whose_last_submission_counts(tmp_path, co
     "name", ["Ada - 2. Okt. 2026 09 05", "Ada - Oct 32, 2026 905 AM", "Ada", "Ada - 2026-10-02"]
 )
 def test_a_time_of_brightspace_in_another_form_is_told(tmp_path, name):
-    """It decides which submission counts, so it is not guessed."""
     source = pack(tmp_path / "in.zip", [f"1-2 - {name}/a.ipynb"])
     refuse(source, tmp_path / "out", f"1-2 - {re.escape(name)}.*<Oct 2, 2026 905 AM>")
 
 
 def test_one_name_with_several_numbers_of_brightspace_is_not_guessed(tmp_path):
-    """It may be one person or two: the roster says."""
     names = [f"{number}-9 - Ada Lovelace - Oct {number}, 2026 905 AM/a.ipynb" for number in (1, 2)]
     source = pack(tmp_path / "in.zip", names)
     refuse(source, tmp_path / "out", r"Ada Lovelace has several numbers \(1, 2\)")
@@ -459,7 +453,6 @@ def test_the_branch_is_no_part_of_a_students_name(tmp_path, kind):
 
 
 def test_a_download_of_one_repository_is_one_student(tmp_path):
-    """The zip of a repository holds its folder, whatever folders are in it."""
     members = [f"leaves-ada-main/{place}/01_leaves.ipynb" for place in ("work", "old")]
     take(tmp_path, members, ["leaves"])
     assert students(tmp_path / "out") == ["ada"]
@@ -501,7 +494,6 @@ def course_in_zurich(tmp_path, monkeypatch):
     ],
 )
 def test_the_times_of_a_zip_are_those_of_the_course(tmp_path, course_in_zurich, when, utc):
-    """A zip does not say in which zone its times are, and this machine may be in another one."""
     source = pack(tmp_path / "in.zip", [("Ada_1_assignsubmission_file_/a.ipynb", text())], when=when)
     _, record = collected(source, tmp_path / "out")
     assert record["Ada", "a.ipynb"]["modified"] == utc
@@ -520,7 +512,6 @@ def test_everything_that_is_ignored_is_listed(tmp_path):
 
 
 def test_who_submitted_no_notebook_has_an_error_row(tmp_path):
-    """The folder of a student who submitted a PDF says so, and `grade` finds it, named as on the roster."""
     write_roster(tmp_path / "out", "name\nAda Lovelace\nBen Ek\n")
     take(tmp_path, ["lovelaceada_1_9_01_tiny.ipynb", ("ekben_2_8_report.pdf", b"%PDF")])
     ben, ada = sorted(find_submissions(tmp_path / "out", FUNCTIONS), key=lambda one: one.error is None)
@@ -562,7 +553,6 @@ def test_a_file_of_the_class_with_a_wrong_name_is_named(tmp_path, name, place):
 
 @pytest.mark.parametrize("kind", ["zip", "folder"])
 def test_every_folder_without_a_notebook_has_an_error_row(tmp_path, kind):
-    """Whatever is in a student's folder, `collect` names the student, and `grade` finds an error."""
     members = ["ada/01_tiny.ipynb"]
     for student, (names, _) in WITHOUT.items():
         members += [(f"{student}/{name}", b"") for name in (names or [""])]
@@ -606,7 +596,6 @@ def test_a_student_whose_only_notebook_is_damaged_has_an_error_row(tmp_path, for
     ids=["Canvas", "Moodle", "a name that looks told apart"],
 )
 def test_two_students_of_one_name_stay_two(tmp_path, form, people, expected):
-    """Where a system knows two people of one name, their ids are part of the folders' names."""
     notes = take(tmp_path, [form.format(who) for who in people]).notes
     assert students(tmp_path / "out") == expected
     called = people[0].partition("_")[0]
@@ -615,7 +604,6 @@ def test_two_students_of_one_name_stay_two(tmp_path, form, people, expected):
 
 @pytest.mark.parametrize("both", [False, True])
 def test_a_second_download_replaces_nobody_by_another_of_the_name(tmp_path, both):
-    """Canvas's numbers tell people of one name apart also where they come in different downloads."""
     one, two = (f"lovelaceada_{number}_9{number}_a.ipynb" for number in ("11", "66"))
     take(tmp_path, [one])
     second = pack(tmp_path / "2.zip", [two, *([one] if both else [])], when=(2026, 11, 22, 12, 0, 0))
@@ -628,7 +616,6 @@ def test_a_second_download_replaces_nobody_by_another_of_the_name(tmp_path, both
 
 
 def test_a_number_names_the_folder_also_of_who_changed_the_name(tmp_path):
-    """Who is known by a number keeps the folder, whatever the display name is now."""
     take(tmp_path, ["lovelaceada_11_91_a.ipynb"])
     take(tmp_path, ["byronada_11_92_b.ipynb"])
     assert laid_out(tmp_path / "out") == ["lovelaceada/a.ipynb", "lovelaceada/b.ipynb"]
@@ -652,7 +639,6 @@ def test_moodle_numbers_tell_people_apart_in_one_assignment_only(tmp_path):
 
 
 def test_moodle_names_are_read_as_folders_and_as_files(tmp_path):
-    """Both of Moodle's layouts name the student, whatever else the file's name says."""
     take(
         tmp_path,
         [
@@ -737,7 +723,6 @@ def test_broken_metadata_is_an_error_at_once(tmp_path, bad, why):
 
 
 def test_metadata_make_no_objects(tmp_path):
-    """A tag, a wrong date and a number are texts like others."""
     metadata = "submission_1: {':created_at': 2026-99-99, ':submitters': [{':name': !!python/name:ada 017}]}"
     take(tmp_path, ["submission_1/01_tiny.ipynb", ("submission_metadata.yml", metadata)])
     assert laid_out(tmp_path / "out") == ["017/01_tiny.ipynb"]
@@ -757,7 +742,6 @@ def test_gradescopes_metadata_counts_only_in_gradescopes_folder(tmp_path):
 
 
 def test_a_name_below_the_top_impersonates_nobody(tmp_path):
-    """A student's own folder or file that looks like another's submission stays the student's."""
     names = ("ada_1_2_01_tiny.ipynb", "Ada_1_assignsubmission_file_/01_tiny.ipynb", "hw-ada/01_tiny.ipynb")
     clone(tmp_path / "in/mallory", *names, "hw-ada/.git/x")
     clone(tmp_path / "in/ada", "01_tiny.ipynb")
@@ -791,7 +775,6 @@ def zip_info(name, mode=stat.S_IFREG | 0o644, **attributes):
     ],
 )
 def test_no_path_leads_out_of_the_zip(tmp_path, name):
-    """A member whose path climbs is left aside; one that begins elsewhere is written in the folder."""
     out = tmp_path / "deep/er/out"
     skipped = take(tmp_path, ["ada/01_tiny.ipynb", (zip_info(name), text("evil"))], out=out).changes.skipped
     assert [why for _, why in skipped if "leads out" in why] or ".." not in name
@@ -821,7 +804,6 @@ def test_links_devices_and_damaged_members_of_a_zip_are_left_aside(tmp_path):
 
 
 def test_encrypted_members_are_left_aside(tmp_path):
-    """A password is told of and not guessed."""
     source = pack(tmp_path / "in.zip", ["b/locked.ipynb", "ada/a.ipynb"])
     content = bytearray(source.read_bytes())
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):  # of the first member
@@ -848,14 +830,12 @@ def test_bombs_are_refused_before_they_go_off(tmp_path, monkeypatch):
 
 
 def test_a_member_without_a_name_costs_nobody_anything(tmp_path):
-    """A name that is empty, or nothing but slashes and dots, is no notebook and no crash."""
     take(tmp_path, ["ada/a.ipynb", *((zip_info(name), b"x") for name in ("", "//", "./."))])
     assert laid_out(tmp_path / "out") == ["ada/a.ipynb"]
 
 
 @pytest.mark.parametrize("size", [10, 60_000])
 def test_a_member_that_lies_about_its_size_is_damaged(tmp_path, size):
-    """No more is unpacked than a member says that it holds, and no less is taken for it."""
     source = pack(tmp_path / "in.zip", ["ada/a.ipynb", ("ben/liar.ipynb", b"0" * 50_000)])
     content = source.read_bytes().replace(struct.pack("<I", 50_000), struct.pack("<I", size))
     source.write_bytes(content)
@@ -864,7 +844,6 @@ def test_a_member_that_lies_about_its_size_is_damaged(tmp_path, size):
 
 @pytest.mark.parametrize("kind", ["zip", "folder"])
 def test_one_students_large_files_cost_the_others_nothing(tmp_path, monkeypatch, kind):
-    """What is more than one student may have is left aside, the latest first, and all others are laid out."""
     monkeypatch.setattr("grader.integrations.collect.layout.MAX_STUDENT_BYTES", 3000)
     members = [(f"ada/{n}.ipynb", os.urandom(1000)) for n in range(5)] + ["ben/a.ipynb"]
     skipped = take(tmp_path, members, kind=kind).changes.skipped
@@ -883,7 +862,6 @@ def test_thousands_of_notebooks_of_one_student_are_a_few_and_cost_little(tmp_pat
 
 
 def test_links_and_pipes_in_a_folder_are_not_followed(tmp_path):
-    """Links to files and to folders, hard links and pipes give nothing, and do not make it wait."""
     secret = write_notebook(tmp_path / "secret/01_secret.ipynb", ["secret = 1"])
     ada = clone(tmp_path / "in/ada", "01_tiny.ipynb")
     (ada / "link.ipynb").symlink_to(secret)
@@ -896,7 +874,6 @@ def test_links_and_pipes_in_a_folder_are_not_followed(tmp_path):
 
 
 def test_nothing_is_written_through_a_link(tmp_path):
-    """A student's folder that somebody made a link stops the command, and what it leads to is untouched."""
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "out").mkdir()
     (tmp_path / "out/ada").symlink_to(tmp_path / "elsewhere")
@@ -907,7 +884,6 @@ def test_nothing_is_written_through_a_link(tmp_path):
 
 @pytest.mark.parametrize("what", ["file", "folder", "pipe"])
 def test_what_is_in_the_way_is_an_error_in_a_sentence(tmp_path, what):
-    """A file where a student's folder belongs, or a folder where a notebook does, is named."""
     place = tmp_path / "out/ben" / ("" if what == "file" else "01_tiny.ipynb")
     place.parent.mkdir(parents=True)
     {"file": Path.touch, "folder": Path.mkdir, "pipe": os.mkfifo}[what](place)
@@ -921,7 +897,6 @@ def test_what_is_in_the_way_is_an_error_in_a_sentence(tmp_path, what):
     [".ipynb_checkpoints", "__MACOSX", "roster.csv", "collected.csv", "=cmd", "a\x1b[2Jb", "-rf", "x" * 250],
 )
 def test_no_name_of_a_student_hides_or_harms(tmp_path, name):
-    """Whatever a student is called, the notebook is found by `grade` and the record is harmless."""
     take(tmp_path, [f"{name}_7_assignsubmission_file_/01_tiny.ipynb"])
     assert len(find_submissions(tmp_path / "out", FUNCTIONS)) == 1
     (row,) = read_csv(tmp_path / "out/collected.csv")
@@ -929,7 +904,6 @@ def test_no_name_of_a_student_hides_or_harms(tmp_path, name):
 
 
 def test_names_that_a_file_system_takes_for_one_do_not_meet(tmp_path):
-    """Two students of one system whose names differ in case, or in how Unicode writes them, stay two."""
     names = ["Bo", "bo", *(unicodedata.normalize(form, "zoë") for form in ("NFC", "NFD"))]
     notes = take(tmp_path, [f"{name}/a.ipynb" for name in names]).notes
     content = {
@@ -948,7 +922,6 @@ def test_names_that_a_file_system_takes_for_one_do_not_meet(tmp_path):
 
 
 def test_collecting_again_changes_nothing(tmp_path):
-    """The same source leaves every byte and every time as it was."""
     source = pack(tmp_path / "in.zip", [f"{name}/01_tiny.ipynb" for name in ("ada", "ada/old", "ben")])
 
     def state():
@@ -963,7 +936,6 @@ def test_collecting_again_changes_nothing(tmp_path):
 
 
 def test_a_newer_version_replaces_and_an_older_one_does_not(tmp_path):
-    """The latest stays, in whichever order the zips are collected."""
     old = pack(tmp_path / "old.zip", ["ada_1_2_a.ipynb"], when=(2026, 1, 1, 0, 0, 0))
     new = pack(tmp_path / "new.zip", ["ada_1_3_a.ipynb"], when=(2026, 2, 1, 0, 0, 0))
     collect(old, tmp_path / "out")
@@ -973,7 +945,6 @@ def test_a_newer_version_replaces_and_an_older_one_does_not(tmp_path):
 
 
 def test_what_somebody_changed_here_is_kept(tmp_path):
-    """A notebook that an instructor mended, or put there, is never overwritten, and that is said."""
     source = pack(tmp_path / "in.zip", ["ada_1_2_a.ipynb", "ben_2_3_a.ipynb"])
     put = write_notebook(tmp_path / "out/ben/a.ipynb", ["by_hand = 1"])
     collect(source, tmp_path / "out")
@@ -1029,7 +1000,6 @@ def test_a_download_in_other_folders_is_not_one_student(tmp_path, title, around)
 @pytest.mark.parametrize("title", TWO_STUDENTS)
 @pytest.mark.parametrize("kind", ["zip", "folder"])
 def test_two_downloads_side_by_side_are_not_two_students(tmp_path, title, kind):
-    """`collect` names both; `--prefix ""` says that students have these names."""
     source, out = source_of(tmp_path, in_folders(title, "backward", "leaves"), kind), tmp_path / "out"
     refuse(source, out, "^backward, leaves are not students' folders, but downloads from")
     collect(source, out, [""])
@@ -1038,13 +1008,11 @@ def test_two_downloads_side_by_side_are_not_two_students(tmp_path, title, kind):
 
 @pytest.mark.parametrize("kind", ["zip", "folder"])
 def test_a_download_of_one_student_in_a_folder_is_refused(tmp_path, kind):
-    """A first download may contain one submission only."""
     source = source_of(tmp_path, ["submissions/lovelaceada_11_501_a.ipynb"], kind)
     refuse(source, tmp_path / "out", "submissions.* download from Canvas")
 
 
 def test_students_folders_may_contain_files_that_a_system_named(tmp_path):
-    """Each holds its own student's names, or a system's names beside other notebooks."""
     ada, ben = "lovelaceada_11_501_a.ipynb", "hopperg_12_502_a.ipynb"
     copies = [f"cy/review/{ada}", f"cy/review/{ben}"]
     take(tmp_path, [f"ada/{ada}", f"ben/{ben}", "cy/a.ipynb", *copies, "dee/1-2 - notes.ipynb"])
@@ -1053,7 +1021,6 @@ def test_students_folders_may_contain_files_that_a_system_named(tmp_path):
 
 @pytest.mark.parametrize("what", ["missing", "empty", "text", "cut", "inside", "record"])
 def test_what_cannot_be_collected_is_an_error_in_a_sentence(tmp_path, what):
-    """Each wrong source or folder is refused by name, and nothing is written."""
     source, out = tmp_path / "in", tmp_path / "out"
     if what == "text":
         source.write_text("no zip")
@@ -1074,7 +1041,6 @@ def test_what_cannot_be_collected_is_an_error_in_a_sentence(tmp_path, what):
 
 
 def test_the_terminal_is_told_in_short_and_without_control_characters(tmp_path):
-    """A hundred things left aside are a dozen lines, and no name moves the cursor."""
     clone(tmp_path / "in/ada", "01_tiny.ipynb")
     for number in range(100):
         (tmp_path / f"in/s{number}").mkdir()
@@ -1105,7 +1071,6 @@ def night(tmp_path, unread=(), **clones):
 
 
 def test_what_a_night_does_not_find_stays_and_is_marked(tmp_path):
-    """Unread is what no repository could be read for, gone what a repository that was read does not hold."""
     assert night(tmp_path, ada={"a": "1", "b": "1"}, ben={"a": "1"}, cleo={}) == {
         ("ada", "a.ipynb"): "",
         ("ada", "b.ipynb"): "",
@@ -1127,7 +1092,6 @@ def test_what_a_night_does_not_find_stays_and_is_marked(tmp_path):
 
 
 def test_the_date_of_the_first_bad_night_stays(tmp_path):
-    """A second bad night says since when, and a night without any notebook is a night too."""
     night(tmp_path, ada={"a": "1"})
     night(tmp_path, ["ada"])
     record, first = tmp_path / "class/collected.csv", "2026-01-02T03:04:05+00:00"
@@ -1207,7 +1171,6 @@ def test_a_commit_cannot_say_that_it_came_before_a_night_that_did_not_have_it(tm
 
 
 def test_a_history_that_is_a_bomb_costs_its_student_alone(tmp_path, monkeypatch):
-    """Where git prints very much, the versions are left out, and the notebook of now is taken."""
     monkeypatch.setattr("grader.integrations.collect.clones._MOST_PRINTED", 10)
     commit(tmp_path / "in/hw-ada", 1000, a="one")
     fetch(tmp_path, closing(time.time()))
@@ -1216,7 +1179,6 @@ def test_a_history_that_is_a_bomb_costs_its_student_alone(tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("way", ["gitfile", "link", "alternates", "commondir", "objects", "packs"])
 def test_a_history_that_leads_out_of_its_clone_is_not_read(tmp_path, way):
-    """A student who hands in a repository may point it at another here, and gets nothing of that."""
     secret, own = tmp_path / "course", tmp_path / "in/hw-eve"
     commit(secret, 1000, a="solution")
     commit(secret, 2000, a="later")
@@ -1266,7 +1228,6 @@ def test_work_is_not_lost_to_a_version_without_any(tmp_path):
 
 
 def test_what_somebody_deleted_does_not_come_back(tmp_path):
-    """The next collecting says how to have it again; a new version comes."""
     source = pack(tmp_path / "in.zip", ["ada_1_2_a.ipynb"])
     collect(source, tmp_path / "out")
     (tmp_path / "out/ada/a.ipynb").unlink()
@@ -1328,7 +1289,6 @@ def test_a_version_that_came_later_counts_whatever_its_time(tmp_path, is_rewritt
 
 
 def test_a_version_that_a_student_went_back_to_counts(tmp_path):
-    """A new commit with the content of an old one follows the version that it replaces."""
     for when, cell in ((1000, "one"), (2000, "two"), (3000, "one")):
         commit(tmp_path / "in/hw-ada", when, a=cell)
         collect(tmp_path / "in", tmp_path / "class", ["hw"])

@@ -104,7 +104,6 @@ def classroom_points(outputs):
 
 
 def test_github_adds_up_what_was_earned(desk):
-    """The reporter of GitHub Classroom comes to the result's points, fractions too."""
     assert desk.export("github").exit_code == 0
     lines = [line.split("=", 1) for line in desk.text("ben/01_tiny/outputs.txt").splitlines()]
     assert [name for name, _ in lines] == ["q1_01_tiny", "q2_01_tiny", "q3_01_tiny"]
@@ -112,7 +111,6 @@ def test_github_adds_up_what_was_earned(desk):
 
 
 def test_the_notices_are_two_lines_without_a_strangers_text(desk):
-    """Points leave as two notices, and nothing that a student wrote is in them."""
     desk.export("github")
     assert desk.text("ben/01_tiny/notices.txt").splitlines() == [
         "::notice title=Autograding complete::Points 4.5/10",
@@ -122,7 +120,6 @@ def test_the_notices_are_two_lines_without_a_strangers_text(desk):
 
 
 def test_a_summary_gives_the_reason_of_an_error_once(desk):
-    """A notebook in error has one reason, not one for each question."""
     broken = made("dan", message="It is no notebook.", status="error", error="It is no notebook.")
     desk.give(broken)
     desk.export("github")
@@ -130,7 +127,6 @@ def test_a_summary_gives_the_reason_of_an_error_once(desk):
 
 
 def test_a_summary_is_cut_to_what_github_shows(desk):
-    """A summary of more than a MiB would not be shown at all, so it ends at a whole line before."""
     desk.give(made("ada", message="🐉" * (MAX_SUMMARY // 3)))
     desk.export("github")
     summary = desk.text("ada/01_tiny/summary.md")
@@ -170,7 +166,6 @@ def test_gradescope_reads_exact_points_and_all_of_it_is_visible(desk):
 
 @pytest.mark.parametrize(("outcome", "is_said"), [("failed", True), ("passed", False)])
 def test_partial_credit_is_explained_where_there_is_any(outcome, is_said):
-    """A student who earned a part of a check's points reads why, and nobody else."""
     checks = [CheckResult("t", "It holds.", "passed", 1.5, 3, None, None)]
     checks.append(CheckResult("u", "It holds, too.", outcome, 0, 1, None, None))
     answer = QuestionResult("q1", "One", "f", "answered", 1.5, 4.0, tuple(checks))
@@ -181,7 +176,6 @@ def test_partial_credit_is_explained_where_there_is_any(outcome, is_said):
 
 
 def test_junit_is_xml_whatever_a_student_wrote(desk):
-    """Characters that XML cannot hold are replaced, counts are right, points are properties."""
     assert desk.export("junit").exit_code == 0
     suites = ET.fromstring((desk.out / "01_tiny.xml").read_bytes())
     ben = next(suite for suite in suites if suite.get("name") == "ben")
@@ -214,7 +208,6 @@ def test_after_a_stopped_run_nobody_is_left_out(desk):
 
 
 def test_a_notebook_in_error_is_exported_with_nothing_and_said(desk):
-    """It has its points, none, in each form, and whoever exports is told."""
     broken = made("dan", status="error", error="It is not a notebook.")
     for question in broken["questions"]:
         question |= {"score": 0.0, "status": "missing"}
@@ -250,7 +243,6 @@ def canvas(tmp_path):
 
 
 def test_canvas_changes_one_column_and_no_other_cell(desk, canvas):
-    """Byte order mark, other columns and the rows without a result stay."""
     store(desk.results, made("ben@example.org"))
     ended = desk.export("canvas", "--gradebook", canvas())
     expected = CANVAS.replace('""",,5.00', '""",4.5,5.00').replace("org,A,1,,", "org,A,4.5,,")
@@ -260,7 +252,6 @@ def test_canvas_changes_one_column_and_no_other_cell(desk, canvas):
 
 
 def test_canvas_matches_names_numbers_and_logins_but_guesses_nobody(desk, canvas):
-    """A number, a login and a name in either order find their row; two candidates find none."""
     desk.give(*map(made, ["11", "Ada Lovelace", "s-1", "Zoë", "zo"]))
     ended = desk.export("canvas", "--gradebook", canvas())
     assert "so left out: zo." in ended.output
@@ -304,7 +295,6 @@ def test_a_column_is_named_by_heading_title_or_number(desk, canvas, column):
     ],
 )
 def test_a_gradebook_that_cannot_be_filled_is_told_and_nothing_written(desk, canvas, text, options, told):
-    """One sentence with the columns there are, exit status 2, and no file."""
     ended = desk.export("canvas", "01_tiny", "--gradebook", canvas(text), *options)
     assert (ended.exit_code, desk.out.exists()) == (2, False)
     assert told in ended.stderr and len(ended.stderr.splitlines()) == 1
@@ -322,7 +312,6 @@ def test_a_gradebook_that_cannot_be_filled_is_told_and_nothing_written(desk, can
     ],
 )
 def test_the_decimal_sign_is_that_of_the_column_that_is_filled(desk, canvas, changes, score):
-    """Points or commas in the column itself decide; no other cell does."""
     text = CANVAS
     for old, new in changes:
         assert old in text
@@ -461,7 +450,6 @@ ENGLISH = "its headings are in another language: export it with English chosen"
     ],
 )
 def test_a_moodle_file_of_no_use_is_told(desk, canvas, text, told):
-    """One sentence, exit status 2, no file."""
     ended = desk.export("moodle", "--gradebook", canvas(text))
     assert (ended.exit_code, desk.out.exists()) == (2, False)
     assert told in ended.stderr
@@ -477,7 +465,6 @@ WORKSHEET = (
 
 
 def test_a_grading_worksheet_is_filled_in_place(desk, canvas):
-    """Grade and feedback of who has a result; what Moodle locks and every other cell stay."""
     desk.give(made("lovelaceada"), made("Ben Büchner"))
     ended = desk.export("moodle", "01_tiny", "--gradebook", canvas(WORKSHEET))
     before, after = ([*csv.reader(io.StringIO(text))] for text in (WORKSHEET, desk.text("01_tiny.csv")))
@@ -488,7 +475,6 @@ def test_a_grading_worksheet_is_filled_in_place(desk, canvas):
 
 
 def test_a_worksheet_keeps_its_decimal_comma_and_words(desk, canvas):
-    """The comma of the maximum is that of the grades; a grade in words stays."""
     text = WORKSHEET.replace(",10.00,", ',"10,00",').replace("No submission,,", "No submission,passed,")
     desk.give(made("lovelaceada"), made("Eve Formula"))
     ended = desk.export("moodle", "01_tiny", "--gradebook", canvas(text))
@@ -533,7 +519,6 @@ def test_a_column_is_filled_for_one_assignment_that_has_results(desk, canvas, co
 
 
 def test_the_wide_gradebook_has_a_row_for_each_student(desk):
-    """A column for each assignment, then their sum; students of the roster without a result, too."""
     submissions = desk.results.with_name("submissions")
     submissions.mkdir()
     (submissions / "roster.csv").write_text("student\nada\n=eve\n", encoding="utf-8")
@@ -547,7 +532,6 @@ def test_the_wide_gradebook_has_a_row_for_each_student(desk):
 
 @pytest.mark.parametrize("edited", ["student;assignment;score\nada;01_tiny;9,5\n", ""])
 def test_no_export_reads_the_gradebook_of_a_run(desk, edited):
-    """Results count, whatever somebody made of the file."""
     desk.export("wide")
     expected = desk.text("grades.csv")
     (desk.results / "gradebook.csv").write_text(edited, encoding="utf-8")
@@ -686,7 +670,6 @@ def test_a_strangers_text_does_nothing_in_any_form(everything, form):
 
 @pytest.mark.parametrize("form", EVERY)
 def test_the_same_results_give_the_same_files(everything, form):
-    """Nothing depends on the moment or on the order of a folder."""
     everything.give(*map(made, CLASS))
     desk = everything.desk
     everything.export(form)
@@ -705,7 +688,6 @@ def test_every_format_is_in_the_help_and_in_the_documentation():
 
 
 def test_a_notebook_of_no_assignment_is_left_out_and_named(desk):
-    """It has no question to export."""
     stranger = made("jun", assignment=None, status="error", error="Unknown.", questions=[])
     store(desk.results, stranger, name="essay")
     ended = desk.export("github")
@@ -714,7 +696,6 @@ def test_a_notebook_of_no_assignment_is_left_out_and_named(desk):
 
 
 def test_a_note_names_some_and_counts_the_others(desk, canvas):
-    """Who is not in the gradebook, belongs to no assignment or is in error: 20 names, and how many more."""
     many = [made(f"s{number:03}", status="error", error="Broken.") for number in range(200)]
     desk.give(made("ada"), *many)
     for number in range(30):
@@ -765,7 +746,6 @@ def spoil(**changes):
     ],
 )
 def test_a_spoiled_result_is_named_and_nothing_written(desk, text):
-    """Broken JSON, another schema, NaN, a path in a name: one sentence with the file, exit status 2."""
     path = desk.results / "submissions" / "ada" / "01_tiny.json"
     path.write_text(text, encoding="utf-8")
     ended = desk.export("junit")
@@ -775,7 +755,6 @@ def test_a_spoiled_result_is_named_and_nothing_written(desk, text):
 
 
 def test_links_among_results_are_not_followed(desk, tmp_path):
-    """A link to somebody's result is nobody's."""
     (desk.results / "submissions" / "eve").symlink_to(desk.results / "submissions" / "ada")
     desk.export("junit")
     assert len(ET.fromstring((desk.out / "01_tiny.xml").read_bytes())) == 2
@@ -807,20 +786,17 @@ ONE_COLUMN = "--column 01_tiny=B: 01_tiny has one column, and --column named A b
     ],
 )
 def test_what_cannot_be_done_is_told(desk, arguments, told):
-    """Exit status 2, a sentence, nothing written."""
     ended = desk.export(*shlex.split(arguments))
     assert (ended.exit_code, desk.out.exists()) == (2, False)
     assert told in ended.stderr
 
 
 def test_results_that_are_not_there_are_told(desk, tmp_path):
-    """Whoever has not graded is told to."""
     desk.results = tmp_path / "nowhere"
     assert "grade a class first" in desk.export("junit").stderr
 
 
 def test_a_file_in_the_way_is_told(desk):
-    """--out is a file, which stays as it is."""
     desk.out.write_text("mine", encoding="utf-8")
     ended = desk.export("junit")
     assert ended.exit_code == 2
@@ -832,7 +808,6 @@ def test_a_file_in_the_way_is_told(desk):
 
 
 def test_feedback_goes_back_to_where_notebooks_were_collected(desk):
-    """Without anything of clones, Canvas or Moodle there is an error that says how to get some."""
     ended = desk.export("feedback")
     assert ended.exit_code == 2
     assert "no page of what was collected from clones, Canvas or Moodle: `collect`" in ended.stderr
@@ -897,7 +872,6 @@ def test_a_record_without_the_name_of_a_download_is_reported(desk, tmp_path):
 
 @pytest.mark.parametrize("content", ['{"seed":\n 1,,}', "[]\n"])
 def test_nothing_is_exported_by_a_spoiled_run(desk, content):
-    """Only `run.json` says which results are those of notebooks that are still there."""
     (desk.results / "run.json").write_text(content, encoding="utf-8")
     ended = desk.export("wide")
     assert ended.exit_code == 2 and not desk.files()
@@ -905,7 +879,6 @@ def test_nothing_is_exported_by_a_spoiled_run(desk, content):
 
 
 def test_a_page_that_is_missing_leaves_nothing_half_exported(desk):
-    """No file is written before everything that is exported could be read."""
     tell_origins(desk, *((name, "01_tiny.ipynb", f"hw/{name}/01_tiny.ipynb") for name in ("ada", "ben")))
     write_pages(desk, made("ada"), Feedback())
     ended = desk.export("feedback")
@@ -914,7 +887,6 @@ def test_a_page_that_is_missing_leaves_nothing_half_exported(desk):
 
 
 def test_each_repository_gets_the_pages_of_what_came_from_it(desk):
-    """Where each assignment has repositories of its own, no page of another goes there."""
     store(desk.results, made("ada", "02_more"))
     for stem in ("01_tiny", "02_more"):
         write_pages(desk, made("ada", stem), Feedback())

@@ -66,7 +66,6 @@ def second(folder, **answers):
 
 
 def test_all_questions_of_all_notebooks_are_reported_by_one_step(step):
-    """An output for each question with its points, the sum in the notices and in the summary."""
     step.hold(worked(**ANSWERS))
     second(step.repository, q1=ANSWERS["q1"], q3="def Counter():\n    return lambda: 7")
     done = step.run()
@@ -97,7 +96,6 @@ WRONG = "def double(x):\n    return x * x"
     ids=["all right", "not begun", "one right", "syntax error", "wrong", "not defined"],
 )
 def test_only_what_fails_is_red(step, answers, status):
-    """The job fails where a question does; what is not begun earns nothing, and is no failure."""
     step.hold(worked(**answers))
     assert step.run().exit_code == status
     earned = {name[:2] for name, result in step.results().items() if result["tests"][0]["score"]}
@@ -126,7 +124,6 @@ def test_the_summary_reads_like_a_terminal(step):
 
 
 def test_each_notebook_runs_once(step, tmp_path):
-    """However many questions it has, its cells run a single time."""
     runs = tmp_path / "runs"
     counting = f"with open({str(runs)!r}, 'a') as file:\n    file.write('x')"
     write_work(step.repository, [counting, ANSWERS["q1"]])
@@ -136,7 +133,6 @@ def test_each_notebook_runs_once(step, tmp_path):
 
 
 def test_a_notebook_that_nobody_has_begun_is_not_run(step, monkeypatch):
-    """No process is started for it."""
     step.hold(released())
     monkeypatch.setattr(RunnerPool, "take", None)
     assert step.run().exit_code == 0
@@ -144,7 +140,6 @@ def test_a_notebook_that_nobody_has_begun_is_not_run(step, monkeypatch):
 
 
 def test_a_notebook_that_is_missing_or_broken_costs_only_itself(step):
-    """Its questions are errors with their points, and the other notebooks are reported."""
     write(step.repository / ".handout" / "01_small.ipynb", released())
     (step.repository / "01_small.ipynb").write_text('{\n<<<<<<< HEAD\n"cells": []}', encoding="utf-8")
     write(step.repository / ".handout" / "00_gone.ipynb", released())
@@ -220,7 +215,6 @@ def test_the_advice_for_a_merge_conflict_works(step, is_committed):
 
 
 def test_a_notebook_in_the_place_of_another_earns_nothing_there(step):
-    """Its questions are not counted twice, and those of the other are errors."""
     write_work(step.repository, [ANSWERS["q1"]])
     path = second(step.repository, **ANSWERS)
     path.write_bytes((step.repository / "01_small.ipynb").read_bytes())
@@ -270,7 +264,6 @@ def test_a_named_question_is_the_output_result(step):
     ],
 )
 def test_what_cannot_be_reported_is_told(step, monkeypatch, arguments, output, told):
-    """One sentence, exit status 2, no notice; also of a folder without notebooks."""
     if arguments is not None:
         write_work(step.repository, [])
     monkeypatch.setenv("GITHUB_OUTPUT", output)

@@ -92,7 +92,6 @@ def unpacked(wheel, tmp_path_factory):
 
 
 def test_a_release_gives_nothing_away(real, secrets):
-    """No file, archive or value of a notebook holds a line, name or sentence of what is secret."""
     assert secrets.found_in(real) == []
 
 
@@ -111,7 +110,6 @@ def test_autograders_for_classroom_50_give_nothing_away(real, secrets, tmp_path,
 
 @pytest.mark.usefixtures("one_wheel")
 def test_solutions_are_released_on_request_only(tmp_path):
-    """With `--solutions` a page per assignment has each answer, then its reason; without it the pages go."""
     course = Course.find(ROOT)
     done = CliRunner().invoke(main, ["release", "--out", str(tmp_path), "--solutions"])
     assert done.exit_code == 0
@@ -126,7 +124,6 @@ def test_solutions_are_released_on_request_only(tmp_path):
 
 
 def test_the_search_knows_every_answer_and_every_check(secrets):
-    """Each question has something to search for, and each check file and list of answers gives plenty."""
     assert all(secrets.answers.values())
     assert len(secrets.answers) >= WITH_BONUS_TASKS  # more, where an answer stands in two places of its cell
     for stem in (path.stem for path in MASTERS):
@@ -187,7 +184,6 @@ def leaks():
 
 @pytest.mark.parametrize(("path", "content"), leaks().values(), ids=leaks())
 def test_the_search_would_find_a_leak(path, content, secrets, tmp_path):
-    """Whatever is planted, the search names the file that it is in."""
     (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / path).write_bytes(content.encode() if isinstance(content, str) else content)
     assert secrets.found_in(tmp_path)
@@ -198,7 +194,6 @@ def test_the_search_would_find_a_leak(path, content, secrets, tmp_path):
     ["results/run.json", "assignments/run.json", "course.toml.bak", "assignments/tests/01_tiny/notes.txt"],
 )
 def test_the_seed_of_a_run_stays_at_home(tmp_path, one_wheel, name):
-    """Results, evidence and settings that lie in the course are in no release."""
     course = built(tmp_path / "course")
     (course.root / name).parent.mkdir(parents=True, exist_ok=True)
     (course.root / name).write_text('{"seed": 918273645546}')
@@ -211,7 +206,6 @@ def test_the_seed_of_a_run_stays_at_home(tmp_path, one_wheel, name):
 
 
 def test_the_notebooks_are_those_of_assignments_byte_for_byte(real):
-    """Notebook, untouched twin and public checks equal what `build` wrote; no other notebook is there."""
     files = bytes_of(real)
     stems = [path.stem for path in (ROOT / "assignments").glob("*.ipynb")]
     for stem in stems:
@@ -234,7 +228,6 @@ def test_what_is_installed_is_pinned(real):
 
 
 def test_every_way_to_install_tries_the_small_build_first(real):
-    """README, dev container and workflow say the same two commands, of the version that is required."""
     container = json.loads((real / ".devcontainer/devcontainer.json").read_text())
     workflow = read_workflow(real / ".github/workflows/classroom.yml")
     (install,) = [step for step in workflow["jobs"]["feedback"]["steps"] if step.get("name") == "Install"]
@@ -261,7 +254,6 @@ def test_where_the_small_build_is_not_to_be_had_a_sentence_says_so(real, shell, 
 
 
 def test_the_readme_names_commands_and_files_that_exist(real):
-    """Every command in it is one of ours, every notebook is there, every question has its points."""
     text = (real / "README.md").read_text(encoding="utf-8")
     assert set(re.findall(r"python -m grader (\w+)", text)) <= set(main.commands)
     assert all((real / name).is_file() for name in re.findall(r"`?(\d\d_\w+\.ipynb)", text))
@@ -278,7 +270,6 @@ def workflow(real):
 
 
 def test_the_workflow_can_do_little_and_not_for_long(workflow):
-    """It may read the repository, ends in time, and a newer push stops it."""
     job = workflow["jobs"]["feedback"]
     assert workflow["permissions"] == {"contents": "read"}
     assert set(workflow["on"]) == {"push", "workflow_dispatch"}
@@ -288,7 +279,6 @@ def test_the_workflow_can_do_little_and_not_for_long(workflow):
 
 
 def test_what_is_installed_is_saved_before_anything_can_be_red(workflow):
-    """A push installs only what no earlier push kept, and keeps it before the checks run."""
     steps = workflow["jobs"]["feedback"]["steps"]
     names = [step.get("name") or step["uses"].partition("@")[0] for step in steps]
     restore, install, save, check = (
@@ -330,7 +320,6 @@ def run_workflow(repository, site):
     "name", ["grader.py", "grader/__init__.py", "grader/__main__.py", "json.py", "pip.py"]
 )
 def test_a_file_of_a_students_does_not_run_instead_of_the_checks(name, unpacked, tmp_path):
-    """A module in the student's repository that is called as one of ours, or of Python's, changes nothing."""
     release(built(tmp_path / "course"), tmp_path / "out")
     shadow = tmp_path / "out" / name
     shadow.parent.mkdir(exist_ok=True)
@@ -340,7 +329,6 @@ def test_a_file_of_a_students_does_not_run_instead_of_the_checks(name, unpacked,
 
 
 def test_a_check_without_a_report_is_red(workflow, tmp_path):
-    """Where the command ends well and reports nothing, nothing was checked, and the run says so."""
     steps = workflow["jobs"]["feedback"]["steps"]
     steps[:] = [step for step in steps if step.get("name") == "All questions"]
     python = tmp_path / ".venv" / "bin" / "python"
@@ -376,7 +364,6 @@ def test_the_steps_run_and_tell_what_is_right(sources, status, passing, unpacked
 
 
 def test_the_wheel_holds_the_package_and_no_course(unpacked):
-    """Every module and template is in it; no test, master, notebook, cache or README for instructors is."""
     names = set(bytes_of(unpacked))
     modules = {p.relative_to(ROOT).as_posix() for p in PACKAGE.rglob("*.py")}
     templates = {p.relative_to(ROOT).as_posix() for p in (PACKAGE / "templates").rglob("*") if p.is_file()}
@@ -387,7 +374,6 @@ def test_the_wheel_holds_the_package_and_no_course(unpacked):
 
 
 def test_a_released_wheel_holds_the_released_notebooks(real, unpacked):
-    """Beside what every wheel holds, the released notebooks as they are, and nothing else."""
     (wheel,) = (real / "wheels").iterdir()
     archive = zipfile.ZipFile(wheel)
     inside = {name: archive.read(name) for name in archive.namelist() if name.startswith("grader/")}
@@ -413,7 +399,6 @@ def test_a_wheel_with_another_content_has_another_version(tmp_path):
 
 
 def test_the_same_sources_give_the_same_wheel(wheel, tmp_path):
-    """Neither the time nor the umask gets into it, and nothing is left beside the sources."""
     before = set(ROOT.iterdir())
     old = os.umask(0o077)
     try:
@@ -425,7 +410,6 @@ def test_the_same_sources_give_the_same_wheel(wheel, tmp_path):
 
 
 def test_a_wheel_without_sources_is_an_error_in_a_sentence(tmp_path):
-    """An installed package cannot build itself, and says so."""
     with pytest.raises(GraderError, match="has no pyproject"):
         build_wheel(tmp_path, tmp_path / "out")
 
@@ -506,7 +490,6 @@ def test_every_extra_is_known_and_installed_here():
 
 
 def test_a_second_release_is_the_same_byte_for_byte(tmp_path, one_wheel):
-    """Elsewhere it gives equal files; into the same folder it writes none of them."""
     course = built(tmp_path / "course")
     release(course, tmp_path / "one")
     release(course, tmp_path / "two")
@@ -607,7 +590,6 @@ def test_a_release_follows_the_term(tmp_path, monkeypatch, one_wheel):
 
 
 def test_an_outdated_assignment_is_not_released(tmp_path, one_wheel):
-    """Where assignments/ is not what the masters say, nothing is written, and `make build` is advised."""
     course = built(tmp_path / "course")
     (course.root / "assignments/01_tiny.ipynb").write_text("{}")
     with pytest.raises(GraderError, match="make build"):
@@ -629,7 +611,6 @@ def test_an_outdated_assignment_is_not_released(tmp_path, one_wheel):
     ],
 )
 def test_a_folder_that_is_no_release_is_refused_untouched(case, words, tmp_path, one_wheel):
-    """Each wrong folder is named in one sentence, and not a byte in it or beside it changes."""
     course, out, stranger = built(tmp_path / "course"), tmp_path / "out", tmp_path / "stranger"
     stranger.write_text("precious")
     named = {"escape": "../stranger", "absolute": str(stranger)}
@@ -653,7 +634,6 @@ def test_a_folder_that_is_no_release_is_refused_untouched(case, words, tmp_path,
 
 
 def test_the_command_says_what_it_did(tmp_path, monkeypatch, one_wheel):
-    """One line for the release, one for each file that was kept, and a sentence for an error."""
     course, out = built(tmp_path / "course"), str(tmp_path / "out")
     monkeypatch.chdir(course.root)
 

@@ -238,7 +238,6 @@ def serving(handler):
 
 
 def test_a_token_that_expired_stops_the_night(hub, workflow):
-    """If no repository can be cloned, nobody is graded as absent."""
     shutil.rmtree(hub.remotes / "my-course")
     _, printed, status = hub.night(workflow)
     assert status == 1
@@ -249,8 +248,6 @@ def test_a_token_that_expired_stops_the_night(hub, workflow):
 
 @pytest.mark.parametrize("roster", ["student\nada\n../ben\n", "student\n-ada\n", "student\nada ben\n", None])
 def test_a_name_that_is_no_account_stops_the_night(hub, workflow, roster):
-    """Names become addresses and folders, so the roster may hold names of accounts only."""
-
     def spoilt(folder):
         (folder / "roster.csv").unlink()
         if roster is not None:
@@ -315,7 +312,6 @@ def test_what_students_commit_costs_nobody_else(hub, workflow):
 
 
 def test_feedback_that_cannot_be_sent_costs_its_student_alone(hub, workflow):
-    """Whatever pages are called, and whatever stands on that branch, the others get theirs."""
     names = ["ada", "ben", "cleo", "dora", "eve"]
     (hub.folder / "repositories").write_text("".join(f"autograd-{name}\n" for name in names))
     (hub.folder / "not-cloned").write_text("autograd-eve\n")
@@ -392,7 +388,6 @@ def test_there_is_time_left_to_set_up_and_to_keep_the_results(workflow):
 
 
 def test_grading_that_takes_too_long_keeps_what_is_graded(hub, workflow):
-    """It is stopped with a warning, so that the next step keeps the results."""
     limits = _without_end(hub)
     printed, status = _run_alone(workflow, "Grade", hub)
     assert status == 0
@@ -453,7 +448,6 @@ def test_the_token_of_an_app_needs_no_action_that_receives_its_key(tmp_path):
 
 
 def test_results_that_cannot_be_had_stop_the_night(hub, workflow):
-    """Only a branch that is not there means that this is the first night."""
     shutil.rmtree(hub.remote("teacher/course") / "objects")
     printed, status = _run_alone(workflow, BRING_BACK, hub)
     assert status == 1
@@ -461,7 +455,6 @@ def test_results_that_cannot_be_had_stop_the_night(hub, workflow):
 
 
 def test_git_gives_the_token_to_the_server_that_asks(hub, workflow):
-    """The token goes to GitHub when it wants one, and is neither printed nor written down."""
     given = []
 
     class Asking(Door):
@@ -525,7 +518,6 @@ def test_every_action_runs_on_node_24():
 
 
 def test_the_page_names_what_the_workflow_uses(workflow):
-    """Whoever sets it up reads of every variable, secret, branch and command."""
     page = PAGE.read_text(encoding="utf-8")
     words = "ORGANISATION PREFIXES FEEDBACK_BRANCH STUDENTS_TOKEN `results` roster.csv grade.yml"
     assert [word for word in words.split() if word not in page] == []
