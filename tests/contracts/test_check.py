@@ -14,19 +14,9 @@ from grader.errors import CourseError
 from grader.sandbox.sensitivity import with_sensitivity
 from grader.sandbox.values import Other, Raised, Tensor
 
+_UNRECORDED = dict.fromkeys(("version", "identity", "storage"), 0)
 TENSOR = Tensor(
-    kind="Tensor",
-    dtype="torch.float32",
-    shape=(2,),
-    value=(1.0, 2.0),
-    is_leaf=True,
-    requires_grad=False,
-    grad_fn=None,
-    retains_grad=False,
-    version=0,
-    identity=0,
-    storage=0,
-    grad=None,
+    "Tensor", "torch.float32", (2,), (1.0, 2.0), True, False, None, False, **_UNRECORDED, grad=None
 )
 
 
@@ -73,18 +63,8 @@ def test_the_same_is_close(seen, expected):
 
 def test_only_values_shape_and_dtype_count():
     """A tensor that differs in everything autograd knows about it is still numerically the same."""
-    other = replace(
-        TENSOR,
-        kind="Parameter",
-        is_leaf=False,
-        requires_grad=True,
-        grad_fn="MulBackward0",
-        retains_grad=True,
-        version=4,
-        identity=5,
-        storage=6,
-        grad=TENSOR,
-    )
+    known = {"is_leaf": False, "requires_grad": True, "grad_fn": "MulBackward0", "retains_grad": True}
+    other = replace(TENSOR, kind="Parameter", version=4, identity=5, storage=6, grad=TENSOR, **known)
     assert_close(other, TENSOR, "They differ.")
 
 
@@ -433,14 +413,6 @@ def documented(text):
 def test_title_and_hint(text, title, hint):
     """A docstring's first line is the title, the rest the hint, its paragraphs rewrapped."""
     assert title_and_hint(documented(text)) == (title, hint)
-
-
-@pytest.mark.parametrize("text", [" ", None])
-def test_a_check_needs_a_title(text):
-    check = documented(text)
-    place = rf"test_check\.py, line {check.__code__.co_firstlineno}"
-    with pytest.raises(CourseError, match=rf"{place}: test_it has no docstring"):
-        title_and_hint(check)
 
 
 def test_is_close_says_what_assert_close_would():

@@ -404,11 +404,6 @@ BROKEN = {
         record=["random numbers"],
     ),
     ".grad": effects(".grad", "def f(x):\n    x.grad = None if x.is_leaf else x.grad\n    return 2 * x"),
-    "a hook": effects(
-        "hook",
-        "def f(model, x):\n    [m._forward_hooks.clear() for m in model.modules()]\n    return model(x)",
-        **applied,
-    ),
     "values in another mode": values(
         "Your function changes the mode (`train()` or `eval()`) of model",
         "def f(model, x):\n    model.eval()\n    out = model(x)\n    model.train()\n    return out",

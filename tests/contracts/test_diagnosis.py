@@ -10,174 +10,81 @@ from grader.sandbox.values import Raised
 OVERWRITTEN = (
     "one of the variables needed for gradient computation has been modified by an inplace operation: "
     "[torch.FloatTensor [2, 2]], which is output 0 of AsStrided, is at version {now}; expected version "
-    "{saved} instead. Hint: enable anomaly detection to find the operation that failed to compute its "
-    "gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
+    "{saved} instead."
 )
 
-#: Texts of torch 2.13 and Python 3.11, and words of the diagnosis each must get.
-CASES = {
-    "backward twice": (
-        (
-            "Trying to backward through the graph a second time (or directly access saved tensors after they "
-            "have already been freed). Saved intermediate values of the graph are freed when you call "
-            ".backward() or autograd.grad(). Specify retain_graph=True if you need to."
-        ),
-        "already backpropagated",
-    ),
-    "saved value overwritten": (
+CASES = [
+    ("Trying to backward through the graph a second time (or directly access", "already backpropagated"),
+    (
         OVERWRITTEN.format(now=1, saved=0),
-        "written to after an operation had saved it (saved at version 0, now at 1)",
+        "written to after an operation had saved it (saved at version 0, now",
     ),
-    "leaf overwritten": (
-        "a leaf Variable that requires grad is being used in an in-place operation.",
-        "a trainable leaf is overwritten",
-    ),
-    "leaf marked dirty": (
-        "a leaf Variable that requires grad has been used in an in-place operation.",
-        "a trainable leaf is overwritten",
-    ),
-    "slice of a leaf overwritten": (
-        "a view of a leaf Variable that requires grad is being used in an in-place operation.",
-        "view of a trainable leaf",
-    ),
-    "leaf moved inside": (
-        "leaf variable has been moved into the graph interior",
-        "changed in place between forward and backward",
-    ),
-    "loss without history": (
+    ("a leaf Variable that requires grad is being used in an in-place", "a trainable leaf is overwritten"),
+    ("a leaf Variable that requires grad has been used in an in-place", "a trainable leaf is overwritten"),
+    ("a view of a leaf Variable that requires grad is being used in", "view of a trainable leaf"),
+    ("leaf variable has been moved into the graph interior", "changed in place between forward and back"),
+    (
         "element 0 of tensors does not require grad and does not have a grad_fn",
         "no recorded operation connects this tensor to one that requires grad. It may have been",
     ),
-    "unused tensor": (
-        (
-            "The differentiated Tensor at index 1 appears to not have been used in the graph. Set "
-            "allow_unused=True if this is the desired behavior."
-        ),
+    (
+        "The differentiated Tensor at index 1 appears to not have been used in the graph.",
         "was not computed from this tensor",
     ),
-    "gradient of what needs none": (
-        "One of the differentiated Tensors does not require grad",
-        "with respect to a tensor that does not require one",
-    ),
-    "loss of several elements": (
-        "grad can be implicitly created only for scalar outputs",
-        "needs an output of one element",
-    ),
-    "retain_grad": (
-        "can't retain_grad on Tensor that has requires_grad=False",
-        "never have a gradient to retain",
-    ),
-    "hook": ("cannot register a hook on a tensor that doesn't require gradient", "would never be called"),
-    "requires_grad switched off": (
+    ("One of the differentiated Tensors does not require grad", "with respect to a tensor that does not re"),
+    ("grad can be implicitly created only for scalar outputs", "needs an output of one element"),
+    ("can't retain_grad on Tensor that has requires_grad=False", "never have a gradient to retain"),
+    ("cannot register a hook on a tensor that doesn't require gradient", "would never be called"),
+    ("you can only change requires_grad flags of leaf variables.", "cannot be switched off"),
+    ("can't optimize a non-leaf Tensor", "the optimizer was given a non-leaf"),
+    ("optimizer got an empty parameter list", "was given no parameters"),
+    ("some parameters appear in more than one parameter group", "to the optimizer twice"),
+    ("A view was created in no_grad mode and is being", "autograd cannot know whether this write counts"),
+    (
         (
-            "you can only change requires_grad flags of leaf variables. If you want to use a computed "
-            "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
-        ),
-        "cannot be switched off",
-    ),
-    "optimizer of a non-leaf": ("can't optimize a non-leaf Tensor", "the optimizer was given a non-leaf"),
-    "optimizer of nothing": ("optimizer got an empty parameter list", "was given no parameters"),
-    "parameter twice": ("some parameters appear in more than one parameter group", "to the optimizer twice"),
-    "view made under no_grad": (
-        (
-            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given "
-            "that this use case is ambiguous and error-prone, it is forbidden."
-        ),
-        "autograd cannot know whether this write counts",
-    ),
-    "one of several views": (
-        (
-            "Output 0 of Unbind is a view and is being modified inplace. This view is the output of a "
-            "function that returns multiple views. Such functions do not allow the output views to be "
-            "modified inplace."
+            "Output 0 of Unbind is a view and is being modified inplace. This view is the output of a"
+            " function that returns multiple views."
         ),
         "chunk, split and unbind",
     ),
-    "detach_ of a view": (
-        (
-            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel "
-            "(DDP) for training, gradients are views of DDP buckets."
-        ),
-        "detach_() does not work on a view",
-    ),
-    "detach_ of what was saved": (
-        (
-            "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not "
-            "supported, please use out-of-place `.detach()` instead"
-        ),
-        "detach_() took the history",
-    ),
-    "expanded": (
-        (
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory "
-            "location. Please clone() the tensor before performing the operation."
-        ),
+    ("Can't detach views in-place. Use detach() instead.", "detach_() does not work on a view"),
+    ("Trying to use a saved tensor that has been detached in-place, i.e.", "detach_() took the history"),
+    (
+        "unsupported operation: more than one element of the written-to tensor refers to a single memory",
         "share one memory cell",
     ),
-    "inference tensor saved": (
-        (
-            "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference "
-            "mode in computation tracked by autograd."
-        ),
-        "that was allocated in inference_mode",
-    ),
-    "inference tensor overwritten": (
-        "Inplace update to inference tensor outside InferenceMode is not allowed.",
-        "that was allocated in inference_mode",
-    ),
-    "deepcopy": (
-        (
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
-            "the moment."
-        ),
+    ("Inference tensors cannot be saved for backward.", "that was allocated in inference_mode"),
+    ("Inplace update to inference tensor outside InferenceMode", "that was allocated in inference_mode"),
+    (
+        "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol",
         "only a leaf can be deep-copied",
     ),
-    "numpy": (
-        "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
-        "numpy leaves the graph",
-    ),
-    "number of gradients": (
-        "function DBackward returned an incorrect number of gradients (expected 2, got 1)",
+    ("Can't call numpy() on Tensor that requires grad. Use tensor.detach().", "numpy leaves the graph"),
+    (
+        "function DBackward returned an incorrect number of gradients",
         "one value for every argument of forward",
     ),
-    "shape of a gradient": (
-        (
-            "Function DBackward returned an invalid gradient at index 0 - got [1, 1] but expected shape "
-            "compatible with [3]"
-        ),
-        "a gradient that does not fit its input",
-    ),
-    "dirty and not returned": (
-        "Some elements marked as dirty during the forward method were not returned as output.",
-        "must also be returned",
-    ),
-    "a number saved": (
-        "save_for_backward can only save variables, but argument 1 is of type float",
-        "numbers are kept on ctx",
-    ),
-    "parameter replaced": (
-        "cannot assign 'torch.FloatTensor' as parameter 'weight' (torch.nn.Parameter or None expected)",
-        "accepts only a Parameter or None",
-    ),
-    "detach of an LSTM's state": ("'tuple' object has no attribute 'detach'", "a tuple (h, c)"),
-    "retain_variables": (
-        "Tensor.backward() got an unexpected keyword argument 'retain_variables'",
-        "retain_variables is called retain_graph",
-    ),
-}
+    ("Function DBackward returned an invalid gradient at index 0", "a gradient that does not fit its input"),
+    ("Some elements marked as dirty during the forward method were not", "must also be returned"),
+    ("save_for_backward can only save variables, but argument 1 is of", "numbers are kept on ctx"),
+    ("cannot assign 'torch.FloatTensor' as parameter 'weight'", "accepts only a Parameter or None"),
+    ("'tuple' object has no attribute 'detach'", "a tuple (h, c)"),
+    ("Tensor.backward() got an unexpected keyword argument 'retain_variables'", "is called retain_graph"),
+]
+
+
+STOPPED = "your code stopped in code cell 3, line 5, with"
 
 
 def error(text, kind="RuntimeError", where="cell 3, line 5"):
     return Raised((kind, "Exception", "BaseException"), text, where)
 
 
-@pytest.mark.parametrize(("text", "words"), CASES.values(), ids=CASES)
+@pytest.mark.parametrize(("text", "words"), CASES)
 def test_a_text_of_torch_gets_its_meaning(text, words):
     told = diagnose(error(text))
     own, _, meaning = told.partition(" — ")
-    assert own.startswith(
-        f"your code stopped in code cell 3, line 5, with RuntimeError: {text[:60].rstrip('.')}"
-    )
+    assert own.startswith(f"{STOPPED} RuntimeError: {text[:60].rstrip('.')}")
     assert words in meaning
     assert "{" not in meaning
     assert told.endswith((".", "?"))
@@ -185,11 +92,9 @@ def test_a_text_of_torch_gets_its_meaning(text, words):
 
 
 def test_every_diagnosis_is_tried():
-    """No two errors of different cause share their meaning by accident, and each text above has one."""
-    meanings = {diagnose(error(text)).partition(" — ")[2] for text, _ in CASES.values()}
-    assert "" not in meanings
-    shared = {"leaf marked dirty", "inference tensor overwritten"}
-    assert len(meanings) == len(CASES) - len(shared)
+    """No two errors of different cause share their meaning by accident."""
+    meanings = {diagnose(error(text)).partition(" — ")[2] for text, _ in CASES}
+    assert len(meanings) == len({words for _, words in CASES})
 
 
 @pytest.mark.parametrize(
@@ -202,9 +107,6 @@ def test_every_diagnosis_is_tried():
 )
 def test_versions_are_named(text, told):
     assert f"after an operation had saved it{told}. That" in diagnose(error(text))
-
-
-STOPPED = "your code stopped in code cell 3, line 5, with"
 
 
 @pytest.mark.parametrize(
@@ -241,23 +143,14 @@ def test_an_unknown_text_is_told_as_it_is(raised, told):
 @pytest.mark.parametrize(
     ("function", "line", "told"),
     [
-        (
-            "train",
-            "loss.backward()",
-            "in train (code cell 3): `loss.backward()` stopped with RuntimeError: no.",
-        ),
-        ("", "loss.backward()", "in code cell 3, line 5: `loss.backward()` stopped with RuntimeError: no."),
-        (
-            "f",
-            "x = `\u202e`",
-            "in f (code cell 3): `x = '\N{REPLACEMENT CHARACTER}'` stopped with RuntimeError: no.",
-        ),
-        ("train", "", "your code stopped in code cell 3, line 5, with RuntimeError: no."),
+        ("train", "loss.backward()", "in train (code cell 3): `loss.backward()` stopped with"),
+        ("", "loss.backward()", "in code cell 3, line 5: `loss.backward()` stopped with"),
+        ("f", "x = `\u202e`", "in f (code cell 3): `x = '\N{REPLACEMENT CHARACTER}'` stopped with"),
+        ("train", "", STOPPED),
     ],
 )
 def test_the_line_is_quoted(function, line, told):
-    raised = replace(error("no"), function=function, line=line)
-    assert diagnose(raised) == told
+    assert diagnose(replace(error("no"), function=function, line=line)) == f"{told} RuntimeError: no."
 
 
 @pytest.mark.parametrize(
@@ -287,6 +180,7 @@ def test_whose_line_it_was_makes_no_other_mistake():
 
 
 _OF_ZERO = "'NoneType' object has no attribute 'zero_'"
+_OF_NEXT = "'NoneType' object has no attribute 'next_functions'"
 _OF_PRODUCT = "unsupported operand type(s) for *: 'float' and 'NoneType'"
 
 
@@ -300,12 +194,7 @@ _OF_PRODUCT = "unsupported operand type(s) for *: 'float' and 'NoneType'"
         ("TypeError", _OF_PRODUCT, "w -= 0.1 * w.grad", "something is None here. If it is the .grad: either"),
         ("TypeError", _OF_PRODUCT, "w -= 0.1 * torch.autograd.grad(y, w)", "this value is None."),
         ("TypeError", _OF_PRODUCT, "return 0.1 * step(w)", "this value is None."),
-        (
-            "AttributeError",
-            "'NoneType' object has no attribute 'next_functions'",
-            "y.grad_fn.next_functions",
-            "this grad_fn is None",
-        ),
+        ("AttributeError", _OF_NEXT, "y.grad_fn.next_functions", "this grad_fn is None"),
         ("NameError", "name 'hidden' is not defined", "hidden(1)", "this name had no value when it was used"),
     ],
 )
@@ -340,21 +229,15 @@ def test_used_up_memory_is_told_without_torchs_words():
         ("RuntimeError", "PyTorch is not linked with support for mps devices"),
         (
             "NotImplementedError",
-            "Could not run 'aten::empty.memory_format' with arguments from the 'MPS' backend. This could be",
+            "Could not run 'aten::empty.memory_format' with arguments from the 'MPS' backend.",
         ),
         ("AttributeError", "module 'torch._C' has no attribute '_cuda_setDevice'"),
         ("RuntimeError", "Cannot execute emptyCache() without MPS backend."),
         ("RuntimeError", "torch.cuda.Stream requires CUDA support"),
         ("RuntimeError", "Tried to instantiate dummy base class Event"),
-        (
-            "RuntimeError",
-            "Cannot get CUDA generator without ATen_cuda library. PyTorch splits its backend into",
-        ),
+        ("RuntimeError", "Cannot get CUDA generator without ATen_cuda library."),
         ("RuntimeError", "Cannot access accelerator device when none is available."),
-        (
-            "RuntimeError",
-            "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and",
-        ),
+        ("RuntimeError", "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU"),
         ("RuntimeError", "NVTX functions not installed. Are you sure you have a CUDA build?"),
         ("TypeError", "type torch.cuda.FloatTensor not available. Torch not compiled with CUDA enabled."),
         ("ModuleNotFoundError", "No module named 'torch.hpu'"),

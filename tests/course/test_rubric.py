@@ -153,7 +153,6 @@ BROKEN = {
         "picture shown belongs to q3, which the assignment has not",
     ),
     "a question without a check": (('name="made")', 'name="made", question="q1")'), "q2 (leaf) has no check"),
-    "an unknown module": (("from grader import", "from greater import"), ", line 3: ModuleNotFoundError"),
     "an error of its own": (("@points(1)", '@points(int("one"))'), ": ValueError: "),
     "the use of a placeholder": (("@points(1)", "@points(torch.ones(1))"), "torch.ones exists only in"),
 }

@@ -132,7 +132,7 @@ def test_a_file_that_cannot_be_read_exits_2_and_tells_the_line(klass, settings, 
         ended = klass.run(*command)
         assert ended.exit_code == 2
         assert all(words in ended.stderr for words in told)
-    assert not klass.out.exists()
+    assert not klass.files("submissions")
 
 
 def test_other_scores_are_judged_without_running_anybodys_code(klass, close_the_lab):

@@ -36,7 +36,7 @@ DRAWS = f"{TORCH}, graph\nfrom grader import picture"
 
 # --- told when a file is read
 
-#: The file, what is right, and what was written in its place; then how the sentence begins that is told.
+#: How the sentence begins that is told; then the file, what is right, and what was written in its place.
 READ = {
     "master, line 16, q1: in the starter code, this is not valid Python (invalid syntax): `return x +`.": [
         ("master", "    # return x\n", "    # return x +\n")
@@ -58,9 +58,6 @@ READ = {
     ],
     "inside, line 5: this is not valid Python (expected ':'): `def some(n)`": [
         ("inside", '"""Helpers."""\n', HELPER)
-    ],
-    "checks, line 29: this is not valid Python (unindent does not match": [
-        ("checks", '    """It is a leaf."""\n', '\t"""It is a leaf."""\n')
     ],
     "master is not UTF-8 (line 12): save it as UTF-8": [("master", "Twice x", b"Twice x\xff")],
     "checks is not UTF-8 (line 22): save it as UTF-8": [("checks", "twice as", b"twic\xe9 as")],
@@ -90,9 +87,6 @@ READ = {
     "checks, line 4: ImportError: cannot import name 'snp' from 'grader.inside'": [
         ("checks", TORCH, "from grader.inside import inside, snp, torch")
     ],
-    "checks, line 13: length says `import numpy as np`: inside there is only what": [
-        ("checks", DRAWN, "    import numpy as np\n    return np.int64(3)")
-    ],
     "checks, line 14: length uses np, which does not travel to the worker: inside there is only what": [
         ("checks", DRAWN, "    return np.int64(3)"),
         ("checks", TORCH, f"import numpy as np\n{TORCH}"),
@@ -111,16 +105,6 @@ READ = {
         ("checks", DRAWN, "    return three()"),
         ("checks", TORCH, f"{TORCH}\n\n\ndef three():\n    return 3"),
     ],
-    "checks, line 10: length has the decorator @points(2), which stays outside: remove": [
-        ("checks", "@inside\n", "@points(2)\n@inside\n")
-    ],
-    "checks, line 21: picture shown must take exactly one argument, the student's names": [
-        ("checks", MADE, f"{MADE}\n\n{PICTURE.format('{}').replace('(student)', '(student, n)')}"),
-        ("checks", TORCH, DRAWS),
-    ],
-    "checks, line 13: length contains an assert: return observations, and assert in": [
-        ("checks", DRAWN, '    assert setup, "no"')
-    ],
     "checks, line 21: length is defined in line 11 already, and would replace it; rename": [
         ("checks", "@points(2)", "@inside\ndef length(n):\n    return n\n\n\n@points(2)")
     ],
@@ -129,9 +113,6 @@ READ = {
     ],
     "answers, line 26: two answers are called plain, this one to q2 and one to q2 in line 20; give": [
         ("answers", "def computed", "def plain")
-    ],
-    "answers, line 26: two answers are called plain, this one to q2 and one to q1 in line 14; give": [
-        ("answers", "def squared", "def plain")
     ],
     "answers, line 25: two answers are called computed, this one to q2 and one to q1 in line 21; give": [
         ("answers", '@wrong("q2")', EDITS + '@wrong("q2")')
@@ -176,17 +157,11 @@ READ = {
     "checks, line 26: test_leaf has a hint of 1199 characters; students read 1000": [
         ("checks", '"""It is a leaf."""', f'"""It is a leaf.\n\n    {"why " * 300}"""')
     ],
-    "checks, line 26: @points(-3): a check is worth a number of points, more than": [
-        ("checks", "@points(3)", "@points(-3)")
-    ],
     "checks, line 26: @points('three'): a check is worth a number of points, more": [
         ("checks", "@points(3)", '@points("three")')
     ],
     "checks, line 26: write @points(2): a check is worth a number of points": [
         ("checks", "@points(3)", "@points")
-    ],
-    "answers, line 8: the assignment has no question 'q3', only q1, q2": [
-        ("answers", '@accepted("q1")', '@accepted("q3")')
     ],
 }
 

@@ -18,7 +18,7 @@ FILES = {
 IDLE = '"This is not a leaf."\n\n\ndef test_idle(made):\n    """Idle."""\n    made.seen'
 ONLY_ONE_WAY = 'double(2) == 4 and "+" not in __import__("inspect").getsource(double)'
 
-#: What is right, what was written in its place, and what is told; more in `test_author_mistakes.py`.
+#: What is told, what is right, and what was written in its place; more in `test_author_mistakes.py`.
 TOLD = {
     "test_leaf fails the reference": [("checks", "tensor().is_leaf", "tensor().grad_fn")],
     "q1, added (line 8) is right, but fails test_double": [("answers", "return x + x", "return x + x + 1")],

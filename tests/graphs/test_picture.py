@@ -24,19 +24,8 @@ from grader.notebooks.reader import Cell
 from grader.sandbox.evidence import Answer, Evidence, Failure, NotObserved
 from grader.sandbox.observer import observe
 
-TENSOR = {
-    "name": "h",
-    "shape": "1x2",
-    "leaf": False,
-    "requires_grad": True,
-    "version": 0,
-    "made_by": 0,
-    "output": 0,
-    "storage": 0,
-    "same": None,
-    "grad": False,
-    "retains": False,
-}
+TENSOR = {"name": "h", "shape": "1x2", "leaf": False, "requires_grad": True, "version": 0, "made_by": 0}
+TENSOR |= {"output": 0, "storage": 0, "same": None, "grad": False, "retains": False}
 SAVED = ["self", "stale", 0, 1, 0]
 NODE = {"op": "MulBackward0", "next": [1], "leaf": None, "named": None, "grad": False, "saved": [SAVED]}
 LEAF = {**NODE, "op": "AccumulateGrad", "next": [], "leaf": "3x2", "saved": []}

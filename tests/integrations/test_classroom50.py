@@ -280,21 +280,15 @@ def test_a_name_that_is_too_long_is_refused():
 
 def collected(owner, at, score=3, **other):
     """A submission as collect_scores.py has taken it from a Release."""
-    return {
-        "schema": "classroom50/result/v1",
-        "classroom": CLASSROOM,
-        "assignment_type": "individual",
-        "owner": owner,
+    name = {"classroom": CLASSROOM, "assignment_type": "individual", "owner": owner}
+    links = {
         "submission": f"submit/{at.replace(':', '-')}-a1b2c3d",
         "commit": "c",
         "release": "r",
         "review": "v",
-        "datetime": at,
-        "score": score,
-        "max-score": 13,
-        "tests": [],
-        **other,
     }
+    scored = {"datetime": at, "score": score, "max-score": 13, "tests": []}
+    return {"schema": "classroom50/result/v1", **name, **links, **scored, **other}
 
 
 def by_hand(owner, score):

@@ -1101,14 +1101,6 @@ def test_the_date_of_the_first_bad_night_stays(tmp_path):
     assert {row["since"] for row in read_csv(record)} == {first}
 
 
-def test_a_clone_of_now_replaces_a_newer_version(tmp_path):
-    """A force-push may take a student back to an earlier commit, and what is there now counts."""
-    for when, cell in ((2000, "new"), (1000, "old")):
-        commit(tmp_path / f"night{when}/hw-ada", when, a=cell)
-        fetch(tmp_path, source=f"night{when}")
-    assert (tmp_path / "class/ada/a.ipynb").read_bytes() == text("old")
-
-
 def test_a_corrected_name_keeps_the_folder_and_a_corrected_login_does_not(tmp_path):
     """A login keeps its folder until the roster says that the folder is another student's."""
     write_roster(tmp_path / "class", "name,github\nAda Lovlace,ada\nBen Bell,cem\n")
