@@ -43,9 +43,16 @@ def f(model, opt, x):
     model(x).sum().backward()
     opt.step()
 """
-TWICE = "def f(x):\n    return 2 * x"
-APPLIED = "def f(model, x):\n    return model(x)"
-ALL_BATCHES = "def f(model, batches):\n    return [model(x) for x, _ in batches]"
+
+
+def returns(expression, takes="x"):
+    """The code of a function that only returns."""
+    return f"def f({takes}):\n    return {expression}"
+
+
+TWICE = returns("2 * x")
+APPLIED = returns("model(x)", "model, x")
+ALL_BATCHES = returns("[model(x) for x, _ in batches]", "model, batches")
 CAUGHT = """
 def f(model, batches):
     try:
@@ -199,13 +206,11 @@ doubled = {"arguments": PLAIN, "reference": "def f(x):\n    x.mul_(2)", "returns
 
 #: By what breaks.
 BROKEN = {
-    "a value": values("The result is wrong", "def f(x):\n    return 3 * x"),
-    "what people return instead": values(
-        "it is x itself", "def f(x):\n    return x.clone()", mistakes=the_argument
-    ),
+    "a value": values("The result is wrong", returns("3 * x")),
+    "what people return instead": values("it is x itself", returns("x.clone()"), mistakes=the_argument),
     "a result that cannot be used": values(
         "Code that uses what your call returned or changed stopped with TypeError",
-        "def f(x):\n    return 'text'",
+        returns("'text'"),
         then=halves,
         returns="nothing",
     ),
@@ -217,19 +222,17 @@ BROKEN = {
     "an earlier result goes back": gradients(
         "The gradient of the result of an earlier call, once there was another, with respect to x is wrong",
         KEPT_ON_THE_CLASS,
-        reference="def f(x):\n    return x * x",
+        reference=returns("x * x"),
     ),
     "a bool": values(
         "(part [1]: it is ",
-        "def f(x):\n    return [True, not x.is_leaf]",
-        reference="def f(x):\n    return [True, x.is_leaf]",
+        returns("[True, not x.is_leaf]"),
+        reference=returns("[True, x.is_leaf]"),
         gradients="none",
     ),
-    "a dtype": values("its dtype is", "def f(x):\n    return 2 * x.float()"),
-    "the shape": values("its shape is", "def f(x):\n    return (2 * x).squeeze(0)"),
-    "digits": values(
-        "The result is wrong", "def f(x):\n    return (2 * x.float()).to(x.dtype)", full_precision=True
-    ),
+    "a dtype": values("its dtype is", returns("2 * x.float()")),
+    "the shape": values("its shape is", returns("(2 * x).squeeze(0)")),
+    "digits": values("The result is wrong", returns("(2 * x.float()).to(x.dtype)"), full_precision=True),
     "what has to change": values("After your call x is wrong", "def f(x):\n    x.mul_(3)", **doubled),
     "what has to change, and stays": values("x must change, but its", "def f(x):\n    pass", **doubled),
     "an error is swallowed": batched("swallows the caller's", CAUGHT.format("Exception", "return []")),
@@ -237,7 +240,7 @@ BROKEN = {
         "raises a ValueError instead of the caller's CallerError",
         CAUGHT.format("Exception as e", "raise ValueError('no') from e"),
     ),
-    "an error of its own": values("RuntimeError", "def f(x):\n    return 2 * x.view(-1).view(x.shape)"),
+    "an error of its own": values("RuntimeError", returns("2 * x.view(-1).view(x.shape)")),
     "a network is called twice": values(
         "calls the network twice",
         "def f(model, x):\n    model(x)\n    return model(x)",
@@ -246,7 +249,7 @@ BROKEN = {
     ),
     "a copy computes": values(
         "calls a copy of the network",
-        "def f(model, x):\n    return model(x) + 0 * copy.deepcopy(model)(x)",
+        returns("model(x) + 0 * copy.deepcopy(model)(x)", "model, x"),
         record=["calls"],
         gradients="none",
         **applied,
@@ -266,24 +269,24 @@ BROKEN = {
     ),
     "recorded, and cut afterwards": values(
         "Autograd records operations during your call",
-        "def f(model, x):\n    return model(x).detach()",
+        returns("model(x).detach()", "model, x"),
         arguments=NET,
         reference="def f(model, x):\n    with torch.no_grad():\n        return model(x)",
         record=["recorded"],
     ),
     "recorded outside of networks": values(
         "Autograd records operations during your call",
-        "def f(x):\n    return (2 * x).detach()",
+        returns("(2 * x).detach()"),
         reference="def f(x):\n    with torch.no_grad():\n        return 2 * x",
         record=["recorded"],
     ),
-    "a gradient": gradients("x", "def f(x):\n    return 3 * x - x.detach()"),
-    "no history": gradients("does not require grad", "def f(x):\n    return 2 * x.detach()"),
+    "a gradient": gradients("x", returns("3 * x - x.detach()")),
+    "no history": gradients("does not require grad", returns("2 * x.detach()")),
     "zeros in place of None": broken(
         partial(assert_same_gradients, none_is_zero=False),
         "x",
-        "def f(x):\n    return (2 * x).detach().requires_grad_() + 0 * x",
-        reference="def f(x):\n    return (2 * x).detach().requires_grad_()",
+        returns("(2 * x).detach().requires_grad_() + 0 * x"),
+        reference=returns("(2 * x).detach().requires_grad_()"),
     ),
     "the gradient that arrives": gradients("Backward overwrites the incoming gradient", DOUBLED_IN_BACKWARD),
     "a loss that waits": gradients(
@@ -297,19 +300,17 @@ BROKEN = {
         partial(assert_same_gradients, flags=True),
         "requires grad, but must not",
         TWICE,
-        reference="def f(x):\n    return 2 * x.detach()",
+        reference=returns("2 * x.detach()"),
         gradients="none",
     ),
     "memory of its own": effects(
-        "shares storage with x",
-        "def f(x):\n    return x.view_as(x)",
-        reference="def f(x):\n    return x.clone()",
+        "shares storage with x", returns("x.view_as(x)"), reference=returns("x.clone()")
     ),
     "the same memory as another storage": effects(
         "shares storage with x",
-        "def f(x):\n    return torch.from_numpy(x.numpy())",
+        returns("torch.from_numpy(x.numpy())"),
         arguments=PLAIN,
-        reference="def f(x):\n    return x.clone()",
+        reference=returns("x.clone()"),
     ),
     "an earlier result once more": effects(
         "shares storage with an earlier result", ONCE_FOR_EACH, arguments=PLAIN, sequences=["first", "same"]
@@ -328,9 +329,9 @@ BROKEN = {
     ),
     "rows that share memory": effects(
         "share storage",
-        "def f(b, n):\n    return b.clone().expand(n, -1)",
+        returns("b.clone().expand(n, -1)", "b, n"),
         arguments={"b": tensor("k"), "n": number(3)},
-        reference="def f(b, n):\n    return b.repeat(n, 1)",
+        reference=returns("b.repeat(n, 1)", "b, n"),
     ),
     "an earlier result": effects(
         "The next call changes what an earlier call returned", ONE_BUFFER, arguments=PLAIN
@@ -339,13 +340,13 @@ BROKEN = {
         "The next call changes what an earlier call returned",
         "found = []\n\ndef f(x):\n    found[:] = [2 * x]\n    return found",
         arguments=PLAIN,
-        reference="def f(x):\n    return [2 * x]",
+        reference=returns("[2 * x]"),
     ),
     "a cache that knows one argument": values(
         "The result is wrong",
         "kept = {}\n\ndef f(x, y):\n    return kept.setdefault(str(x), x * y).clone()",
         arguments={"x": PLAIN["x"], "y": tensor("n k", "1 k", roles=["plain"])},
-        reference="def f(x, y):\n    return x * y",
+        reference=returns("x * y", "x, y"),
         sequences=["first", "changed", "changed y"],
     ),
     "memory between the entries": effects(
@@ -380,7 +381,7 @@ BROKEN = {
     "an output is held": memory(
         "a tensor that the network returned is still in memory",
         "kept = []\n\ndef f(model, x):\n    y = model(x)\n    kept[:] = [y.detach()]\n    return y.sum()",
-        reference="def f(model, x):\n    return model(x).sum()",
+        reference=returns("model(x).sum()", "model, x"),
         **held,
     ),
     "all graphs at once": memory(
@@ -411,7 +412,7 @@ BROKEN = {
     ),
     "gradients in another mode": gradients(
         "Your function changes the mode (`train()` or `eval()`) of model",
-        "def f(model, x):\n    return model.eval()(x)",
+        returns("model.eval()(x)", "model, x"),
         **applied,
     ),
 }
@@ -469,7 +470,7 @@ def test_what_is_kept_is_no_matter_of_values(judge, name):
 
 def test_a_tensor_that_an_answer_leaves_alone_is_unchanged(judge):
     """If only the reference writes to it, it is the same before and after the call, and not gone."""
-    seen = judge("what has to change", answer="def f(x):\n    return None").cases[0].seen
+    seen = judge("what has to change", answer=returns("None")).cases[0].seen
     assert seen.before("x").version == seen.after("x").version
     assert seen.before("x").value == seen.after("x").value
 
@@ -504,7 +505,7 @@ def only_where(condition, then):
 @pytest.mark.parametrize(
     ("answer", "beginning"),
     [
-        ("def f(x):\n    return 3 * x", ""),
+        (returns("3 * x"), ""),
         (only_where("x.dtype == torch.float64", "3 * x"), "With float64"),
         (only_where("not x.is_contiguous()", "3 * x"), "For example, where x is not contiguous"),
         (only_where("x.requires_grad and x.is_leaf", "3 * x"), "Where x is a leaf that requires grad"),
@@ -575,7 +576,7 @@ def test_a_check_that_says_nothing_about_the_typical_case_is_the_authors_error(j
 def test_a_reference_that_raises_is_the_authors_error(zygote):
     """The author is told the case and the error; no student is blamed."""
     made = declared("f", X)
-    reference = "def f(x):\n    return 2 * x.view(-1).view(x.shape)"
+    reference = returns("2 * x.view(-1).view(x.shape)")
     with pytest.raises(CourseError, match=r"the reference raises an error\. Where x is transposed: .*view"):
         failure(assert_same_values, judged(zygote, made, TWICE, reference))
 
