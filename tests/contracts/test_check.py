@@ -388,8 +388,6 @@ def test_points_are_positive(number):
 
 
 def documented(text):
-    """A check with a docstring."""
-
     def test_it():
         pass
 

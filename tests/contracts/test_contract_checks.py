@@ -46,7 +46,6 @@ def f(model, opt, x):
 
 
 def returns(expression, takes="x"):
-    """The code of a function that only returns."""
     return f"def f({takes}):\n    return {expression}"
 
 

@@ -27,7 +27,6 @@ def tell(zygote):
 
 @pytest.fixture(scope="module")
 def right(tell):
-    """What is expected."""
     return tell(RIGHT)
 
 

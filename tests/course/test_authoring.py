@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 from handbook import blocks, played
-from tiny_course import write_course, write_notebook
+from tiny_course import built, write_course, write_notebook
 
 import grader
 from grader.course.assignment import MAY_COME_IN
-from grader.course.build import build
 from grader.course.course import Course
 from grader.doctor.known_answers import equals_of
 from grader.doctor.mutants import mutants
@@ -32,8 +31,7 @@ def page():
 def test_the_story_is_true(page, tmp_path, monkeypatch, shared_zygote):
     """Who follows the page from its top sees what it shows, the kill matrix included."""
     root = write_course(tmp_path / "course")
-    course = Course.find(root)
-    build(course.assignments.values(), root / "assignments", course.all_points())
+    built(root)
     monkeypatch.chdir(root)
     monkeypatch.setenv("COLUMNS", "110")
     ours = [finder for finder in sys.meta_path if "Rewriting" not in type(finder).__name__]

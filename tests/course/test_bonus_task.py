@@ -7,10 +7,8 @@ import sys
 import nbformat
 import pytest
 from tiny_class import CHECKS
-from tiny_course import RIGHT, SOURCE, edit, write_course
+from tiny_course import RIGHT, SOURCE, built, edit, write_course
 
-from grader.course.build import build
-from grader.course.course import Course
 from grader.course.notebook_source import read_assignment
 from grader.errors import CourseError
 from grader.student.check import NotebookReport, QuestionReport
@@ -82,9 +80,7 @@ def root(tmp_path):
 
 @pytest.fixture
 def assignments(root):
-    course = Course.find(root)
-    build(course.assignments.values(), root / "assignments", course.all_points())
-    return root / "assignments"
+    return built(root).root / "assignments"
 
 
 @pytest.fixture

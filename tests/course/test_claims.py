@@ -47,7 +47,6 @@ def outcome(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def taught():
-    """Where each claim is taught."""
     return WRITER["places"](read_assignment(path) for path in sorted((ROOT / "solutions").glob("*.py")))
 
 

@@ -37,21 +37,6 @@ def test_the_ordinary_case_comes_first_and_each_kind_alone_next():
     assert [row for row in alone if len(row) > 1] == [{"x.role": "leaf", "x.grad": "filled"}]
 
 
-def test_every_two_kinds_meet():
-    cases = whole(covered(FACTORS, NEVER, FACTORS))
-    pairs = (
-        {one: kind, other: of_other}
-        for one, other in combinations(FACTORS, 2)
-        for kind, of_other in product(FACTORS[one], FACTORS[other])
-    )
-    missing = [pair for pair in pairs if not any(pair.items() <= case.items() for case in cases)]
-    assert missing == [
-        {"x.shape": "0 k", "n.value": 1},
-        {"x.role": "computed", "x.grad": "filled"},
-        {"x.role": "plain", "x.grad": "filled"},
-    ]
-
-
 @pytest.mark.parametrize("paired", [[*FACTORS], ["x.grad", "n.value"]])
 def test_what_is_excluded_is_in_no_case(paired):
     assert not any(is_named_by(case, NEVER) for case in whole(covered(FACTORS, NEVER, paired)))
@@ -141,7 +126,6 @@ def _is_possible(pair, contract):
 
 
 def is_named_by(case, rules):
-    """Whether a case has a combination of levels that a rule names."""
     as_tuples = [{k: v if isinstance(v, tuple) else (v,) for k, v in rule.items()} for rule in rules]
     return any(all(case.get(key) in levels for key, levels in rule.items()) for rule in as_tuples)
 

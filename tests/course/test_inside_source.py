@@ -34,7 +34,6 @@ class Meta(type):
 
 @pytest.fixture
 def load(tmp_path, monkeypatch):
-    """Imports a text as a check file."""
     numbers = itertools.count()
 
     def imported(text, name=None):
@@ -52,8 +51,6 @@ def load(tmp_path, monkeypatch):
 
 @pytest.fixture
 def refused(load):
-    """The complaint about a text."""
-
     def complaint(text):
         with pytest.raises(CourseError) as caught:
             load(text)

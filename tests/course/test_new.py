@@ -5,12 +5,10 @@ import shutil
 
 import pytest
 from click.testing import CliRunner
-from tiny_course import ANSWERS, CHECKS, SOURCE, write_course
+from tiny_course import ANSWERS, CHECKS, SOURCE, built, write_course
 
 from grader.cli import main
 from grader.course import new
-from grader.course.build import build
-from grader.course.course import Course
 from grader.course.new import write_new
 from grader.doctor import examine as doctor
 from grader.errors import BrokenRunError, CourseError, GraderError
@@ -115,9 +113,8 @@ def test_it_agrees_with_itself_once_it_is_written(root, question, shared_zygote)
     """A function, a step of an optimizer, a class: every check is of use, and nothing else is missing."""
     write_new(root, STEM, [question])
     fill(root, STEM, WRITTEN[question])
-    course = Course.find(root)
+    course = built(root)
     assert course.finished_stems == (TINY, STEM)
-    build(course.assignments.values(), root / "assignments", course.all_points())
     found = next(doctor.examine(course, [STEM], jobs=2, seeds=(1, 2), accept=True))
     assert [complaint for complaint in found.complaints if "public" not in complaint] == []
     assert found.kills == KILLS[question]

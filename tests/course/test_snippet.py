@@ -38,7 +38,6 @@ def halves(setup, kind):
 
 @inside
 def swapped(function, setup):
-    """Calls the function in another order."""
     return function(setup["y"], setup["x"])
 
 

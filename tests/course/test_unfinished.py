@@ -2,11 +2,11 @@
 
 import pytest
 from click.testing import CliRunner
-from tiny_course import RIGHT, edit, write_course, write_notebook
+from tiny_course import RIGHT, built, edit, write_course, write_notebook
 
 from grader.cli import main
 from grader.course.author_file import todos_in, todos_of
-from grader.course.build import build, outdated
+from grader.course.build import outdated
 from grader.course.course import Course, observe_reference
 from grader.course.new import write_new
 from grader.doctor import examine as doctor
@@ -142,8 +142,7 @@ def test_a_question_that_says_todo_is_left_out_as_a_whole(root, place, edits):
 
 def test_no_half_of_an_assignment_is_published(root):
     """`build` writes what is finished, names what it leaves out, and lets a notebook that is there be."""
-    course = Course.find(root)
-    build(course.assignments.values(), root / "assignments", course.all_points())
+    built(root)
     write_new(root, STEM, ["third"])
     before = {path: path.read_bytes() for path in sorted((root / "assignments").rglob("*.*"))}
     run = CliRunner().invoke(main, ["build"])

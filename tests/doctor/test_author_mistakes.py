@@ -221,8 +221,6 @@ TRIED = {
 
 @pytest.fixture
 def course(tmp_path):
-    """Writes the tiny course with mistakes in it."""
-
     def written(*mistakes):
         root = write_course(tmp_path / "course")
         (root / FILES["inside"][0]).write_text(FILES["inside"][1], encoding="utf-8")

@@ -58,7 +58,6 @@ def test_no_seed_fails_a_reference(stem, zygote):
 
 
 def failed_by_reference(zygote, stem, seed):
-    """The checks that an assignment's reference fails."""
     expected, seen = (observe_reference(zygote, COURSE, stem, seed, expected=False) for _ in range(2))
     verdicts = judge(COURSE.rubric(stem), seen, expected)
     return [check for check, verdict in verdicts.items() if verdict.outcome != "passed"]

@@ -4,8 +4,8 @@ import re
 
 import pytest
 from tiny_course import ANSWERS, OUTCOMES, SOURCE, drawing, edit, write_course
+from tiny_course import built as build_course
 
-from grader.course.build import build
 from grader.course.course import Course
 from grader.doctor import examine as doctor
 
@@ -44,9 +44,7 @@ def complaints(tmp_path, shared_zygote):
         root = write_course(tmp_path / "course")
         for which, old, new in replaced:
             edit(root / FILES[which], old, new)
-        course = Course.find(root)
-        if built:
-            build(course.assignments.values(), root / "assignments", course.all_points())
+        course = build_course(root) if built else Course.find(root)
         found = list(doctor.examine(course, course.stems, jobs=jobs, seeds=seeds))
         return [complaint for one in found for complaint in one.complaints]
 

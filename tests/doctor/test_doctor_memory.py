@@ -4,9 +4,8 @@ import json
 import sys
 
 import pytest
-from tiny_course import edit, write_course
+from tiny_course import built, edit, write_course
 
-from grader.course.build import build
 from grader.course.course import Course
 from grader.doctor import examine as doctor
 from grader.doctor import observers
@@ -14,11 +13,7 @@ from grader.doctor import observers
 
 @pytest.fixture
 def course(tmp_path):
-    """The tiny course, built."""
-    root = write_course(tmp_path / "course")
-    found = Course.find(root)
-    build(found.assignments.values(), root / "assignments", found.all_points())
-    return root
+    return built(write_course(tmp_path / "course")).root
 
 
 @pytest.fixture

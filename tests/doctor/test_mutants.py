@@ -82,7 +82,6 @@ TABLE = [
 
 
 def function_of(body):
-    """A function with this body and a docstring."""
     lines = [f"    {line}" for line in body.split("\n")]
     return "\n".join(["def answer(x, y, model, opt=0):", '    """Docstring."""', *lines])
 

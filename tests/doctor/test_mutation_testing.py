@@ -100,7 +100,6 @@ def test_luck_does_not_count(course, shared_zygote, monkeypatch):
 
 @pytest.fixture
 def try_q1(course, shared_zygote, monkeypatch):
-    """Runs the command for the mutants of q1."""
     monkeypatch.chdir(course)
     monkeypatch.setenv("COLUMNS", "110")
     return lambda: CliRunner().invoke(main, ["doctor", "--mutants", "--question", "q1"])

@@ -63,7 +63,6 @@ def course(tmp_path):
 
 
 def seen_in(zygote, course, sources):
-    """What a notebook of these cells shows."""
     cells = [Cell(number, source) for number, source in enumerate(sources, start=1)]
     return observe(zygote, cells, course.rubric("01_tiny").plan(1), QUICK)
 
@@ -265,7 +264,6 @@ def crossings(drawn):
 
 
 def bezier(points, at):
-    """A point of a cubic curve."""
     a, b, c, d = points
     rest = 1 - at
     return rest**3 * a + 3 * rest**2 * at * b + 3 * rest * at**2 * c + at**3 * d

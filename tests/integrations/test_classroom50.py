@@ -17,11 +17,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from factories import made, store
-from tiny_course import HALF, RIGHT, write_course, write_notebook
+from tiny_course import HALF, RIGHT, built, write_course, write_notebook
 
 from grader.cli import main
-from grader.course.build import build
-from grader.course.course import Course
 from grader.errors import GraderError
 from grader.integrations.classroom50 import slug_of
 from grader.integrations.release import autograder
@@ -129,8 +127,7 @@ def released(tmp_path_factory):
     """The bundles of the tiny course, and a folder in which their wheel is as if it were installed."""
     root = write_course(tmp_path_factory.mktemp("c50") / "course")
     (root / "course.toml").write_text("[points.01_tiny]\nq1 = 2.5\n", encoding="utf-8")
-    course = Course.find(root)
-    build(course.assignments.values(), root / "assignments", course.all_points())
+    built(root)
     out, site = root.parent / "out", root.parent / "site"
     before = Path.cwd()
     os.chdir(root)
@@ -292,7 +289,6 @@ def collected(owner, at, score=3, **other):
 
 
 def by_hand(owner, score):
-    """An entry as scoreOverride.ts writes it."""
     name = "submit/manual-2026-11-22T00-00-00Z"
     same = dict.fromkeys(("submission", "commit", "release", "review"), name)
     return {

@@ -72,7 +72,6 @@ def source_of(tmp_path, members, kind="zip"):
 
 
 def damage(source, name):
-    """Flip bits of a member of a zip."""
     content = bytearray(source.read_bytes())
     content[content.index(name.encode()) + len(name) + 2] ^= 0xFF
     source.write_bytes(content)
@@ -94,7 +93,6 @@ def students(folder):
 
 
 def take(tmp_path, members, prefixes=None, *, kind="zip", out="out", **options):
-    """Collect a source of these members."""
     return collect(source_of(tmp_path, members, kind), tmp_path / out, prefixes, **options)
 
 
@@ -1131,7 +1129,6 @@ def at(moment):
 
 
 def closing(*moments):
-    """Times at which the submission of the notebook `a` closes."""
     return {"a": [datetime.fromtimestamp(moment, UTC) for moment in moments]}
 
 

@@ -52,7 +52,6 @@ class Step:
         return {name: json.loads(base64.b64decode(text)) for name, text in outputs.items()}
 
     def message(self, name):
-        """What is told of a question."""
         return self.results()[name]["tests"][0]["message"]
 
 

@@ -16,12 +16,11 @@ import pytest
 from click.testing import CliRunner
 from leaks import EVERYDAY_NAMES, Secrets, _texts
 from packaging.version import Version
-from tiny_course import HALF, RIGHT, add_assignment, edit, write_course, write_notebook
+from tiny_course import HALF, RIGHT, add_assignment, built, edit, write_course, write_notebook
 from workflow import read_workflow, run_steps
 
 import grader.integrations.release
 from grader.cli import main
-from grader.course.build import build
 from grader.course.course import Course
 from grader.course.new import write_new
 from grader.errors import GraderError
@@ -38,16 +37,9 @@ QUESTIONS = sum(len(re.findall(r'tags=\["question q', text)) for text in TEXTS)
 WITH_BONUS_TASKS = sum(len(re.findall(r'tags=\["question ', text)) for text in TEXTS)
 
 
-def built(root):
+def tiny(tmp_path):
     """The tiny course, with its assignments built."""
-    return rebuilt(Course.find(write_course(root)))
-
-
-def rebuilt(course):
-    """The course as its files are now, with its assignments built."""
-    course = Course.find(course.root)
-    build(course.assignments.values(), course.root / "assignments", course.all_points())
-    return course
+    return built(write_course(tmp_path / "course"))
 
 
 def bytes_of(folder):
@@ -57,7 +49,6 @@ def bytes_of(folder):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The wheel, built once for this file."""
     return build_wheel(SOURCES, tmp_path_factory.mktemp("wheel"))
 
 
@@ -141,7 +132,6 @@ def test_all_that_is_called_everyday_is():
 
 
 def zipped(name, content):
-    """A zip with one member."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         archive.writestr(name, content)
@@ -194,7 +184,7 @@ def test_the_search_would_find_a_leak(path, content, secrets, tmp_path):
     ["results/run.json", "assignments/run.json", "course.toml.bak", "assignments/tests/01_tiny/notes.txt"],
 )
 def test_the_seed_of_a_run_stays_at_home(tmp_path, one_wheel, name):
-    course = built(tmp_path / "course")
+    course = tiny(tmp_path)
     (course.root / name).parent.mkdir(parents=True, exist_ok=True)
     (course.root / name).write_text('{"seed": 918273645546}')
     release(course, tmp_path / "out")
@@ -279,6 +269,7 @@ def test_the_workflow_can_do_little_and_not_for_long(workflow):
 
 
 def test_what_is_installed_is_saved_before_anything_can_be_red(workflow):
+    """A push installs what no earlier push kept, and keeps it; then one step checks all questions."""
     steps = workflow["jobs"]["feedback"]["steps"]
     names = [step.get("name") or step["uses"].partition("@")[0] for step in steps]
     restore, install, save, check = (
@@ -288,17 +279,10 @@ def test_what_is_installed_is_saved_before_anything_can_be_red(workflow):
     assert restore < install < save < check
     assert {"requirements.txt", "wheels/*"} <= set(re.findall(r"'([^']+)'", steps[restore]["with"]["key"]))
     assert steps[save]["with"]["path"] == steps[restore]["with"]["path"] == ".venv"
-    assert {steps[number]["if"] for number in (install, save)} == {
-        f"steps.{steps[restore]['id']}.outputs.cache-hit != 'true'"
-    }
-
-
-def test_one_step_checks_every_notebook(workflow):
-    """It names no question, so a question that is added needs no other workflow; its status is the job's."""
-    steps = workflow["jobs"]["feedback"]["steps"]
-    (check,) = [step for step in steps if "grader check" in step.get("run", "")]
-    assert ".venv/bin/python -P -m grader check --github ||" in check["run"]
-    assert "continue-on-error" not in check
+    missed = f"steps.{steps[restore]['id']}.outputs.cache-hit != 'true'"
+    assert {steps[number]["if"] for number in (install, save)} == {missed}
+    assert ".venv/bin/python -P -m grader check --github ||" in steps[check]["run"]
+    assert "continue-on-error" not in steps[check]
 
 
 def run_workflow(repository, site):
@@ -320,7 +304,7 @@ def run_workflow(repository, site):
     "name", ["grader.py", "grader/__init__.py", "grader/__main__.py", "json.py", "pip.py"]
 )
 def test_a_file_of_a_students_does_not_run_instead_of_the_checks(name, unpacked, tmp_path):
-    release(built(tmp_path / "course"), tmp_path / "out")
+    release(tiny(tmp_path), tmp_path / "out")
     shadow = tmp_path / "out" / name
     shadow.parent.mkdir(exist_ok=True)
     shadow.write_text("raise SystemExit(0)\n", encoding="utf-8")
@@ -349,7 +333,7 @@ def test_a_check_without_a_report_is_red(workflow, tmp_path):
 )
 def test_the_steps_run_and_tell_what_is_right(sources, status, passing, unpacked, tmp_path):
     """The workflow's lines pass a right or untouched notebook and fail a wrong one, from the wheel alone."""
-    release(built(tmp_path / "course"), tmp_path / "out")
+    release(tiny(tmp_path), tmp_path / "out")
     if sources:
         notebook = json.loads((tmp_path / "out/01_tiny.ipynb").read_text())
         cells = json.loads(write_notebook(tmp_path / "n.ipynb", sources).read_text())["cells"]
@@ -385,20 +369,8 @@ def test_a_released_wheel_holds_the_released_notebooks(real, unpacked):
     }
 
 
-def test_a_wheel_with_another_content_has_another_version(tmp_path):
-    """So pip replaces an earlier one; the same content gives the same bytes, and a version that is valid."""
-    one, again, other = (
-        build_wheel(SOURCES, tmp_path / name, {"01_a.ipynb": content})
-        for name, content in (("one", b"{}"), ("again", b"{}"), ("other", b"{ }"))
-    )
-    assert one.name == again.name != other.name
-    assert one.read_bytes() == again.read_bytes()
-    for wheel in (one, other):
-        version = Version(wheel.name.split("-")[1])
-        assert (version.public, wheel.name.split("-")[1]) == (__version__, str(version))
-
-
 def test_the_same_sources_give_the_same_wheel(wheel, tmp_path):
+    """Neither the time nor the umask gets into it; one of another content has another version, for pip."""
     before = set(ROOT.iterdir())
     old = os.umask(0o077)
     try:
@@ -406,7 +378,12 @@ def test_the_same_sources_give_the_same_wheel(wheel, tmp_path):
     finally:
         os.umask(old)
     assert again.read_bytes() == wheel.read_bytes()
+    one, other = (build_wheel(SOURCES, tmp_path, {"01_a.ipynb": content}) for content in (b"{}", b"{ }"))
     assert set(ROOT.iterdir()) == before
+    assert len({path.name for path in (wheel, one, other)}) == 3
+    for path in (one, other):
+        version = Version(path.name.split("-")[1])
+        assert (version.public, path.name.split("-")[1]) == (__version__, str(version))
 
 
 def test_a_wheel_without_sources_is_an_error_in_a_sentence(tmp_path):
@@ -468,10 +445,10 @@ os._exit(0)
 
 def test_students_are_spared_the_libraries_of_instructors(unpacked, tmp_path, one_wheel):
     """Their commands run from the wheel without the extra `instructor`; others say that it is missing."""
-    course, heading = built(tmp_path / "course"), "# ## q1 · Double\n"
+    course, heading = tiny(tmp_path), "# ## q1 · Double\n"
     hint = "# <details><summary>Hint 1</summary>\n#\n# Add it.\n#\n# </details>"
     edit(course.root / "solutions/01_tiny.py", heading, f"{heading}#\n{hint}\n")
-    release(rebuilt(course), tmp_path / "out")
+    release(built(course.root), tmp_path / "out")
     done = run_python(SPARED + OF_STUDENTS, unpacked, tmp_path / "out")
     assert done.stdout == "done", done.stderr + done.stdout
 
@@ -490,7 +467,7 @@ def test_every_extra_is_known_and_installed_here():
 
 
 def test_a_second_release_is_the_same_byte_for_byte(tmp_path, one_wheel):
-    course = built(tmp_path / "course")
+    course = tiny(tmp_path)
     release(course, tmp_path / "one")
     release(course, tmp_path / "two")
     assert bytes_of(tmp_path / "one") == bytes_of(tmp_path / "two")
@@ -501,7 +478,7 @@ def test_a_second_release_is_the_same_byte_for_byte(tmp_path, one_wheel):
 
 def test_what_somebody_changed_is_kept_and_told(tmp_path, one_wheel):
     """A README with the instructor's own words survives releases, until --overwrite; `.git` always does."""
-    course, out = built(tmp_path / "course"), tmp_path / "out"
+    course, out = tiny(tmp_path), tmp_path / "out"
     (out / ".git").mkdir(parents=True)
     (out / ".git/HEAD").write_text("ref")
     release(course, out)
@@ -516,12 +493,12 @@ def test_what_somebody_changed_is_kept_and_told(tmp_path, one_wheel):
 
 def test_a_changed_course_updates_and_removes(tmp_path, one_wheel):
     """A new text replaces the old, a smaller choice removes what is no longer asked for, strangers stay."""
-    course, out = built(tmp_path / "course"), tmp_path / "out"
+    course, out = tiny(tmp_path), tmp_path / "out"
     add_assignment(course.root, 2)
-    release(rebuilt(course), out)
+    release(built(course.root), out)
     (out / "tests/02_tiny/mine.py").write_text("mine")
     edit(course.root / "solutions/01_tiny.py", "Twice x.", "Twice the tensor x.")
-    changes = release(rebuilt(course), out, ["01_tiny"]).changes
+    changes = release(built(course.root), out, ["01_tiny"]).changes
     assert "01_tiny.ipynb" in changes.written
     notebooks, checks = ["02_tiny.ipynb", ".handout/02_tiny.ipynb"], ["q1.py", "q2.py"]
     assert set(changes.removed) == {*notebooks, *(f"tests/02_tiny/{name}" for name in checks)}
@@ -531,11 +508,11 @@ def test_a_changed_course_updates_and_removes(tmp_path, one_wheel):
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_release_that_was_stopped_goes_on(tmp_path, one_wheel, monkeypatch, is_first):
     """Wherever it stopped, the same command writes the rest, keeps nothing, and ends as if it had not."""
-    course, out = built(tmp_path / "course"), tmp_path / "out"
+    course, out = tiny(tmp_path), tmp_path / "out"
     if not is_first:
         release(course, out)
         edit(course.root / "solutions/01_tiny.py", "Twice x.", "Twice the tensor x.")
-        course = rebuilt(course)
+        course = built(course.root)
         shutil.copytree(out, tmp_path / "whole")
     expected = release(course, tmp_path / "whole").changes
     written = []
@@ -557,7 +534,7 @@ def test_a_release_that_was_stopped_goes_on(tmp_path, one_wheel, monkeypatch, is
 
 def test_the_finished_assignments_are_released_meanwhile(tmp_path, monkeypatch, one_wheel):
     """One that is being written stops no release of the others and is named; asked for, it is refused."""
-    course = built(tmp_path / "course")
+    course = tiny(tmp_path)
     write_new(course.root, "02_signs")
     monkeypatch.chdir(course.root)
     for more in ([], ["--assignment", "01_tiny"]):
@@ -571,9 +548,9 @@ def test_the_finished_assignments_are_released_meanwhile(tmp_path, monkeypatch, 
 
 def test_a_release_follows_the_term(tmp_path, monkeypatch, one_wheel):
     """It holds the assignments of the term and names the others; --assignment releases any of them."""
-    course, out = built(tmp_path / "course"), tmp_path / "out"
+    course, out = tiny(tmp_path), tmp_path / "out"
     add_assignment(course.root, 2)
-    rebuilt(course)
+    built(course.root)
     (course.root / "course.toml").write_text('[term]\nassignments = ["02_tiny"]\n', encoding="utf-8")
     monkeypatch.chdir(course.root)
     for options, released, is_told in (
@@ -590,7 +567,7 @@ def test_a_release_follows_the_term(tmp_path, monkeypatch, one_wheel):
 
 
 def test_an_outdated_assignment_is_not_released(tmp_path, one_wheel):
-    course = built(tmp_path / "course")
+    course = tiny(tmp_path)
     (course.root / "assignments/01_tiny.ipynb").write_text("{}")
     with pytest.raises(GraderError, match="make build"):
         release(course, tmp_path / "out")
@@ -611,7 +588,7 @@ def test_an_outdated_assignment_is_not_released(tmp_path, one_wheel):
     ],
 )
 def test_a_folder_that_is_no_release_is_refused_untouched(case, words, tmp_path, one_wheel):
-    course, out, stranger = built(tmp_path / "course"), tmp_path / "out", tmp_path / "stranger"
+    course, out, stranger = tiny(tmp_path), tmp_path / "out", tmp_path / "stranger"
     stranger.write_text("precious")
     named = {"escape": "../stranger", "absolute": str(stranger)}
     (tmp_path if case == "file" else out).mkdir(exist_ok=True)
@@ -634,7 +611,7 @@ def test_a_folder_that_is_no_release_is_refused_untouched(case, words, tmp_path,
 
 
 def test_the_command_says_what_it_did(tmp_path, monkeypatch, one_wheel):
-    course, out = built(tmp_path / "course"), str(tmp_path / "out")
+    course, out = tiny(tmp_path), str(tmp_path / "out")
     monkeypatch.chdir(course.root)
 
     def said():

@@ -222,15 +222,12 @@ def _no_token_was_kept(hub):
 
 
 class Door(BaseHTTPRequestHandler):
-    """A server that prints nothing."""
-
     def log_message(self, *_):
         pass
 
 
 @contextmanager
 def serving(handler):
-    """A server's address, while it answers."""
     with HTTPServer(("127.0.0.1", 0), handler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
@@ -260,7 +257,6 @@ def test_a_name_that_is_no_account_stops_the_night(hub, workflow, roster):
 
 
 def _run_alone(workflow, step, hub, server=""):
-    """Run one step of the workflow by itself."""
     server = server or f"file://{hub.remotes}"
     only = [one for one in workflow["jobs"]["grade"]["steps"] if one.get("name") == step]
     alone = {"jobs": {"grade": {"env": workflow["jobs"]["grade"]["env"], "steps": only}}}
