@@ -50,7 +50,10 @@ CASES = [
     ("Can't detach views in-place. Use detach() instead.", "detach_() does not work on a view"),
     ("Trying to use a saved tensor that has been detached in-place, i.e.", "detach_() took the history"),
     (
-        "unsupported operation: more than one element of the written-to tensor refers to a single memory",
+        (
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory"
+            " location."
+        ),
         "share one memory cell",
     ),
     ("Inference tensors cannot be saved for backward.", "that was allocated in inference_mode"),

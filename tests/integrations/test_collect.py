@@ -160,13 +160,6 @@ def test_clones_are_refused_until_somebody_says_where_names_begin(tmp_path, clon
         refuse(tmp_path / "in", tmp_path / "out", why, *options)
 
 
-@pytest.mark.parametrize("kind", ["zip", "folder"])
-def test_folders_that_are_no_clones_need_no_prefix(tmp_path, kind):
-    """Whatever their names have in common, they are the names of the students."""
-    take(tmp_path, ["anna-lee/01_tiny.ipynb", "anna-kim/01_tiny.ipynb"], kind=kind)
-    assert laid_out(tmp_path / "out") == ["anna-kim/01_tiny.ipynb", "anna-lee/01_tiny.ipynb"]
-
-
 def test_what_was_committed_last_counts_however_it_was_cloned(tmp_path):
     ada = tmp_path / "in" / "hw-ada"
     commit(ada, 1_500_000_000, **{"01_tiny": "second try", "été": "x = 2"})
@@ -390,16 +383,58 @@ def test_blackboard_gives_the_user_name_and_the_time_of_the_attempt(tmp_path, co
     assert (tmp_path / "out/ben12/report.pdf.not-copied").read_bytes() == b""
 
 
-def test_where_a_user_name_of_blackboard_begins_is_not_guessed(tmp_path):
-    """A user name may have an underscore in it: the roster knows it, or `--prefix` says where it begins."""
-    names = [f"My_Leaves_{user}_attempt_2026-10-12-10-00-00_01_leaves.ipynb" for user in ("ada_l", "b_l")]
-    source = pack(tmp_path / "in.zip", names)
-    refuse(source, tmp_path / "out", "--prefix My_Leaves")
-    collect(source, tmp_path / "out", ["My_Leaves"])
-    assert students(tmp_path / "out") == ["ada_l", "b_l"]
-    write_roster(tmp_path / "listed", "name,username\nAda Lovelace,ada_l\nBen Lee,b_l\n")
-    collect(source, tmp_path / "listed")
-    assert students(tmp_path / "listed") == ["Ada Lovelace", "Ben Lee"]
+USERS = [f"My_Leaves_{user}_attempt_2026-10-12-10-00-00_a.ipynb" for user in ("ada_l", "b_l")]
+ADAS = [f"{number}-9 - Ada Lovelace - Oct {number}, 2026 905 AM/a.ipynb" for number in (1, 2)]
+BRANCHES = [f"l-{name}/a.ipynb" for name in ("ada-main", "ben-master", "main-lee-main", "eve-main (1)")]
+TAGGED = "submission_1: {':created_at': 2026-99-99, ':submitters': [{':name': !!python/name:ada 017}]}"
+OTHERS = ["ada/byronada_11_501_a.ipynb", "cy/a.ipynb", "cy/x/byronada_11_501_a.ipynb", "dee/1-2 - a.ipynb"]
+FILE = "assignsubmission_file_"
+#: What is refused, because it could be read in several ways.
+UNCLEAR = [
+    (USERS, "--prefix My_Leaves"),  # a user name may have an underscore in it
+    (ADAS, r"Ada Lovelace has several numbers \(1, 2\)"),
+    (BRANCHES, "--prefix l"),
+    (["submissions/lovelaceada_11_501_a.ipynb"], "submissions.* download from Canvas"),
+    *(  # the time decides which submission counts
+        ([f"1-2 - {name}/a.ipynb"], f"1-2 - {re.escape(name)}.*<Oct 2, 2026 905 AM>")
+        for name in ("Ada - 2. Okt. 2026 09 05", "Ada - Oct 32, 2026 905 AM", "Ada", "Ada - 2026-10-02")
+    ),
+]
+
+
+@pytest.mark.parametrize(("members", "why"), UNCLEAR)
+@pytest.mark.parametrize("kind", ["zip", "folder"])
+def test_what_may_be_meant_is_not_guessed(tmp_path, members, why, kind):
+    refuse(source_of(tmp_path, members, kind), tmp_path / "out", why)
+
+
+#: Members, the roster or prefixes that say whose they are, and the folders of the students.
+CLEAR = {
+    "a prefix before a user name": (USERS, ["My_Leaves"], ["ada_l", "b_l"]),
+    "a user name of the roster": (USERS, "name,username\nAda,ada_l\nBen,b_l\n", ["Ada", "Ben"]),
+    "one person": (ADAS, "name\nAda Lovelace\n", ["Ada Lovelace"]),
+    "two": (ADAS, "name,brightspace id\nAda L,1\nAda L,2\n", ["Ada L-1", "Ada L-2"]),
+    "a branch, and a number of the browser": (BRANCHES, ["l"], ["ada", "ben", "eve", "main-lee"]),
+    "one repository": (["l-ada-main/x/a.ipynb", "l-ada-main/y/a.ipynb"], ["l"], ["ada"]),
+    "whatever names have in common": (["a-lee/a.ipynb", "a-kim/a.ipynb"], None, ["a-kim", "a-lee"]),
+    "names of a system below students": (OTHERS, None, ["ada", "cy", "dee"]),
+    "folders of Moodle": ([f"Zoë Ångström-Li_77_{FILE}/sub/a.ipynb"], None, ["Zoë Ångström-Li"]),
+    "files of Moodle": ([f"李 雷_78_{FILE}Victim_9_{FILE}x.ipynb"], None, ["李 雷"]),
+    "metadata that would make objects": (
+        ["submission_1/a.ipynb", ("submission_metadata.yml", TAGGED)],
+        None,
+        ["017"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("members", "told", "expected"), CLEAR.values(), ids=CLEAR)
+@pytest.mark.parametrize("kind", ["zip", "folder"])
+def test_what_is_told_or_clear_is_read(tmp_path, members, told, expected, kind):
+    if isinstance(told, str):
+        write_roster(tmp_path / "out", told)
+    take(tmp_path, members, told if isinstance(told, list) else None, kind=kind)
+    assert students(tmp_path / "out") == expected
 
 
 @pytest.mark.parametrize("form", ["{}/01_leaves.ipynb", "{} - 01_leaves.ipynb"])
@@ -416,44 +451,6 @@ def test_brightspace_gives_one_student_whose_last_submission_counts(tmp_path, co
     assert record["Ada Lovelace", "01_leaves.ipynb"]["modified"] == "2026-10-09T10:05:00+00:00"
     assert record["Anne-Marie Ek", "01_leaves.ipynb"]["modified"] == "2026-10-10T12:05:00+00:00"
     assert (tmp_path / "out/Ada Lovelace/01_leaves.ipynb").read_bytes() == text(names[1])
-
-
-@pytest.mark.parametrize(
-    "name", ["Ada - 2. Okt. 2026 09 05", "Ada - Oct 32, 2026 905 AM", "Ada", "Ada - 2026-10-02"]
-)
-def test_a_time_of_brightspace_in_another_form_is_told(tmp_path, name):
-    source = pack(tmp_path / "in.zip", [f"1-2 - {name}/a.ipynb"])
-    refuse(source, tmp_path / "out", f"1-2 - {re.escape(name)}.*<Oct 2, 2026 905 AM>")
-
-
-def test_one_name_with_several_numbers_of_brightspace_is_not_guessed(tmp_path):
-    names = [f"{number}-9 - Ada Lovelace - Oct {number}, 2026 905 AM/a.ipynb" for number in (1, 2)]
-    source = pack(tmp_path / "in.zip", names)
-    refuse(source, tmp_path / "out", r"Ada Lovelace has several numbers \(1, 2\)")
-    for roster, expected in (
-        ("name\nAda Lovelace\n", ["Ada Lovelace"]),
-        ("name,brightspace id\nAda Lovelace,1\nAda Lovelace,2\n", ["Ada Lovelace-1", "Ada Lovelace-2"]),
-    ):
-        out = tmp_path / str(len(expected))
-        write_roster(out, roster)
-        collect(source, out)
-        assert students(out) == expected
-
-
-@pytest.mark.parametrize("kind", ["zip", "folder"])
-def test_the_branch_is_no_part_of_a_students_name(tmp_path, kind):
-    """GitHub's "Download ZIP" puts it behind the repository, and a browser puts a number behind that."""
-    names = ["leaves-ada-main", "leaves-ben-master", "leaves-main-lee-main", "leaves-eve-main (1)"]
-    source = source_of(tmp_path, [f"{name}/01_leaves.ipynb" for name in names], kind)
-    refuse(source, tmp_path / "out", "--prefix leaves")
-    collect(source, tmp_path / "out", ["leaves"])
-    assert students(tmp_path / "out") == ["ada", "ben", "eve", "main-lee"]
-
-
-def test_a_download_of_one_repository_is_one_student(tmp_path):
-    members = [f"leaves-ada-main/{place}/01_leaves.ipynb" for place in ("work", "old")]
-    take(tmp_path, members, ["leaves"])
-    assert students(tmp_path / "out") == ["ada"]
 
 
 def test_what_a_group_submitted_counts_for_each_member(tmp_path):
@@ -636,20 +633,6 @@ def test_moodle_numbers_tell_people_apart_in_one_assignment_only(tmp_path):
     assert len(read_csv(tmp_path / "out/collected.csv")) == 3
 
 
-def test_moodle_names_are_read_as_folders_and_as_files(tmp_path):
-    take(
-        tmp_path,
-        [
-            "Zoë Ångström-Li_77_assignsubmission_file_/sub/01_tiny.ipynb",
-            "李 雷_78_assignsubmission_file_Victim_9_assignsubmission_file_x.ipynb",
-        ],
-    )
-    assert laid_out(tmp_path / "out") == [
-        "Zoë Ångström-Li/01_tiny.ipynb",
-        "李 雷/Victim_9_assignsubmission_file_x.ipynb",
-    ]
-
-
 METADATA = """\
 ---
 submission_1:
@@ -718,12 +701,6 @@ def test_broken_metadata_is_an_error_at_once(tmp_path, bad, why):
     before = time.process_time()
     refuse(tmp_path / "in", tmp_path / "out", rf"cannot be read \(.*({why}).*collect without that file")
     assert time.process_time() - before < 5
-
-
-def test_metadata_make_no_objects(tmp_path):
-    metadata = "submission_1: {':created_at': 2026-99-99, ':submitters': [{':name': !!python/name:ada 017}]}"
-    take(tmp_path, ["submission_1/01_tiny.ipynb", ("submission_metadata.yml", metadata)])
-    assert laid_out(tmp_path / "out") == ["017/01_tiny.ipynb"]
 
 
 def test_gradescopes_metadata_counts_only_in_gradescopes_folder(tmp_path):
@@ -1002,19 +979,6 @@ def test_two_downloads_side_by_side_are_not_two_students(tmp_path, title, kind):
     refuse(source, out, "^backward, leaves are not students' folders, but downloads from")
     collect(source, out, [""])
     assert students(out) == ["backward", "leaves"]
-
-
-@pytest.mark.parametrize("kind", ["zip", "folder"])
-def test_a_download_of_one_student_in_a_folder_is_refused(tmp_path, kind):
-    source = source_of(tmp_path, ["submissions/lovelaceada_11_501_a.ipynb"], kind)
-    refuse(source, tmp_path / "out", "submissions.* download from Canvas")
-
-
-def test_students_folders_may_contain_files_that_a_system_named(tmp_path):
-    ada, ben = "lovelaceada_11_501_a.ipynb", "hopperg_12_502_a.ipynb"
-    copies = [f"cy/review/{ada}", f"cy/review/{ben}"]
-    take(tmp_path, [f"ada/{ada}", f"ben/{ben}", "cy/a.ipynb", *copies, "dee/1-2 - notes.ipynb"])
-    assert students(tmp_path / "out") == ["ada", "ben", "cy", "dee"]
 
 
 @pytest.mark.parametrize("what", ["missing", "empty", "text", "cut", "inside", "record"])
