@@ -144,45 +144,50 @@ def test_what_does_not_travel_is_refused_by_name(refused, text, name):
     assert f"uses {name}, which does not travel" in refused(text)
 
 
-def test_a_helper_has_to_stand_above(refused):
-    text = refused("@inside\ndef first():\n    return second()\n@inside\ndef second():\n    return LIMIT\n")
-    assert ": first uses second" in text
-    assert "(above this one)" in text
+STATEMENTS = ("import os", "from os import path", "global LIMIT", "import torch as t")
+PLACES = ("{}", "def f():\n    {}", "class A:\n    {}")
+ASSERTS = SEEN.replace("return {}", "def f():\n        assert student, 'no'")
+BELOW = "@inside\ndef first():\n    return second()\n@inside\ndef second():\n    return LIMIT\n"
+REFUSED = [
+    *(  # an import or a global statement at any depth
+        (SEEN.replace("return {}", place.format(each).replace("\n", "\n    ")), f"says `{each}`")
+        for place in PLACES
+        for each in STATEMENTS
+    ),
+    (ASSERTS, ", line 16: seen contains an assert"),
+    (
+        BELOW,
+        "make it a local, or mark its definition @inside (above this one)",
+    ),
+    *(  # a default that is not a literal
+        (
+            f"@inside\ndef helper({signature}{each}):\n    return 1\n",
+            f", line 14: helper has the default {each}",
+        )
+        for each in ("LIMIT", "torch.float32", "[LIMIT]", "lambda: 1")
+        for signature in ("n=", "*, n=")
+    ),
+    *(  # another decorator, which would stay outside
+        (f"@{ours}\n@{each}\ndef seen(student):\n    'Seen.'\n    return 1\n", f"has the decorator @{each}")
+        for each in ("functools.cache", "points(2)")
+        for ours in ("picture", "inside")
+    ),
+    *(  # a helper called like a word or a builtin would replace it in other helpers
+        (f"@inside\ndef {name}():\n    return 1\n", f"hides what is called {name} inside")
+        for name in ("snap", "torch", "F", "sum", "print")
+    ),
+    ("inside(lambda: 1)", "must be a function or a class"),
+    ("@inside\nasync def helper():\n    pass\n", "must be a function or a class"),
+    *(
+        (f"@picture\ndef seen({signature}):\n    'Seen.'\n", "picture seen must take exactly one argument")
+        for signature in ("", "student, other", "student, n=1")
+    ),
+]
 
 
-@pytest.mark.parametrize(
-    "statement", ["import os", "from os import path", "global LIMIT", "import torch as t"]
-)
-@pytest.mark.parametrize("place", ["{}", "def f():\n    {}", "class A:\n    {}"])
-def test_no_statement_fetches_a_name(refused, statement, place):
-    body = textwrap.indent(place.format(statement), "    ")
-    assert f"says `{statement}`" in refused(f"@inside\ndef seen(student):\n{body}\n")
-
-
-def test_an_inside_function_asserts_nothing(refused):
-    text = refused("@inside\ndef seen(student):\n    def f():\n        assert student, 'no'\n    f()\n")
-    assert ", line 16: seen contains an assert" in text
-
-
-@pytest.mark.parametrize("default", ["LIMIT", "torch.float32", "[LIMIT]", "lambda: 1"])
-@pytest.mark.parametrize("signature", ["n={}", "*, n={}"])
-def test_a_computed_default_is_refused(refused, default, signature):
-    text = refused(f"@inside\ndef helper({signature.format(default)}):\n    return 1\n")
-    assert f"{sys.modules['check_file_0'].__file__}, line 14: helper has the default {default}" in text
-
-
-@pytest.mark.parametrize("decorator", ["functools.cache", "points(2)"])
-@pytest.mark.parametrize("ours", ["picture", "inside"])
-def test_another_decorator_is_refused(refused, decorator, ours):
-    """No other decorator may be at what is sent, because it would stay outside."""
-    text = refused(f"@{ours}\n@{decorator}\ndef seen(student):\n    'Seen.'\n    return 1\n")
-    assert f"has the decorator @{decorator}" in text
-
-
-@pytest.mark.parametrize("name", ["snap", "torch", "F", "sum", "print"])
-def test_a_definition_hides_no_word(refused, name):
-    """A helper called like a word or a builtin is refused, for it would replace it in other helpers."""
-    assert f"hides what is called {name} inside" in refused(f"@inside\ndef {name}():\n    return 1\n")
+@pytest.mark.parametrize(("text", "words"), REFUSED)
+def test_what_breaks_a_rule_is_refused(refused, text, words):
+    assert words in refused(text)
 
 
 def test_a_definition_may_be_called_like_a_word_of_no_use(load):
@@ -204,19 +209,6 @@ def test_a_definition_hides_no_word_that_travels_along(load):
         CourseError, match=r"line 14: small uses snap of grader.inside, and an @inside definition"
     ):
         _ = bundle_of(module, "seen")
-
-
-@pytest.mark.parametrize("text", ["inside(lambda: 1)", "@inside\nasync def helper():\n    pass\n"])
-def test_only_functions_and_classes_travel(refused, text):
-    """A lambda or a coroutine is refused: it has no definition that could travel."""
-    assert "must be a function or a class" in refused(text)
-
-
-@pytest.mark.parametrize("signature", ["", "student, other", "student, n=1"])
-def test_a_picture_takes_the_student_and_nothing_else(refused, signature):
-    assert "picture seen must take exactly one argument" in refused(
-        f"@picture\ndef seen({signature}):\n    'Seen.'\n"
-    )
 
 
 # --- what is allowed
