@@ -31,8 +31,6 @@ def differ(seen, expected, message="They differ.", **how):
     return str(caught.value)
 
 
-# --- what is equal
-
 SAME = [
     (1, 1),
     (1, 1.0),
@@ -222,8 +220,6 @@ def test_one_element_decides(values, data):
     differ(tensor(*values[:place], values[place] + step, *values[place + 1 :]), expected)
 
 
-# --- what differs, and what is told
-
 FOUND = [
     (None, tensor(1.0), "They differ (it is None, not a tensor)."),
     (1.0, tensor(1.0), "They differ (it is a float, not a tensor)."),
@@ -343,9 +339,6 @@ def test_describe(fact, words):
     assert describe(fact) == words
 
 
-# --- raised
-
-
 ERROR = Raised(("IndexError", "LookupError", "Exception", "BaseException"), "index 3 is out of range", "")
 
 
@@ -368,9 +361,6 @@ def test_raised(error, fragment, answer):
 @pytest.mark.parametrize("fact", [None, "IndexError", 3, TENSOR, Other("IndexError"), [ERROR]])
 def test_only_an_error_was_raised(fact):
     assert raised(fact, BaseException) is False
-
-
-# --- points and titles
 
 
 def test_points():

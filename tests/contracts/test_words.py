@@ -113,20 +113,19 @@ def test_a_module_holds_what_it_registered(zygote):
     }
 
 
-def test_an_optimizer_holds_what_it_was_given(zygote):
-    """A class that answers for its groups or its state is not asked."""
-    defined = MODULE.replace(
-        "return Lying()",
-        """
+OPTIMIZER = """
     w = nn.Parameter(torch.ones(3))
     made = torch.optim.SGD([w], lr=0.1, momentum=0.9)
     w.grad = torch.ones(3)
     made.step()
     made.__class__ = Optimizer
     return made
-""",
-    )
-    found = told(zygote, defined, "return state(student.f())")
+"""
+
+
+def test_an_optimizer_holds_what_it_was_given(zygote):
+    """A class that answers for its groups or its state is not asked."""
+    found = told(zygote, MODULE.replace("    return Lying()", OPTIMIZER), "return state(student.f())")
     assert [[p.shape for p in group] for group in found["groups"]] == [[(3,)]]
     assert [[*memory] for memory in found["state"]] == [["momentum_buffer"]]
 

@@ -123,11 +123,10 @@ def test_an_end_task_is_no_part_of_the_score(klass):
 
 def test_feedback_and_report_tell_how_it_stands(klass):
     """A line of each student's feedback says it, without points; the report counts the class."""
-    told = [
-        (klass.out / f"feedback/{student}/{STEM}.md").read_text(encoding="utf-8")
-        for student in ("ada", "ben", "eve")
-    ]
-    solved, tried, not_tried = (text.partition("## Bonus task")[2] for text in told)
+    pages = (klass.out / f"feedback/{student}/{STEM}.md" for student in ("ada", "ben", "eve"))
+    solved, tried, not_tried = (
+        page.read_text(encoding="utf-8").partition("## Bonus task")[2] for page in pages
+    )
     assert solved.startswith(" · Three times: solved")
     assert "`3 * x` has a history" in solved.replace("\\", "")
     assert tried.startswith(" · Three times: 1 of 2 checks passed")

@@ -71,8 +71,6 @@ def run(bundle, name, student=None, **words):
     return names[name](student)
 
 
-# --- what is refused
-
 FOREIGN_NAMES = {
     "in the body": ("return LIMIT", "LIMIT"),
     "in a match pattern": ("match student:\n    case LIMIT():\n        pass", "LIMIT"),
@@ -210,8 +208,6 @@ def test_a_definition_hides_no_word_that_travels_along(load):
     ):
         _ = bundle_of(module, "seen")
 
-
-# --- what is allowed
 
 ALLOWED = """
 @inside
@@ -362,8 +358,6 @@ def test_a_text_that_is_a_value_travels(load):
     assert run(bundle, "seen") == "value"
 
 
-# --- contracts and pictures
-
 ONE = """
 @inside
 def trained(student):
@@ -415,9 +409,6 @@ def test_the_seed_of_a_contract(load):
     assert len(set(seeds)) == 4
     assert seeds[0] == one.seed(1, "01_a")
     assert all(0 <= seed < 1 << 32 for seed in seeds)
-
-
-# --- placeholders
 
 
 def test_a_word_cannot_be_used_outside():

@@ -174,9 +174,6 @@ def test_a_broken_file_can_be_mended(course):
     assert course(GOOD + "\n# mended\n", name="test_02_tiny.py").max_score("q1") == 3.5
 
 
-# --- several courses in one process
-
-
 def helping(number):
     """A check file that uses the neighbour's helper, and the number it must return."""
     return HEADER + textwrap.dedent(

@@ -34,7 +34,6 @@ LEAF = 'made.seen.tensor().is_leaf, "This is not a leaf."'
 PICTURE = '@picture\ndef shown(student):\n    """The leaf."""\n    return {}\n'
 DRAWS = f"{TORCH}, graph\nfrom grader import picture"
 
-# --- told when a file is read
 
 #: How the sentence begins that is told; then the file, what is right, and what was written in its place.
 READ = {
@@ -165,8 +164,6 @@ READ = {
     ],
 }
 
-
-# --- told when it is tried
 
 SAME = '    assert_same_values(doubled, "This is not twice as much.")'
 

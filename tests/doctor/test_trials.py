@@ -87,8 +87,6 @@ def test_an_edit_of_anything_else_does_not(text_of, old, new, file):
     assert text_of(old, new, file) == text_of()
 
 
-# --- contracts that draw nothing
-
 CONTRACTS = '''\
 """Checks."""
 

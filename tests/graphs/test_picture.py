@@ -76,9 +76,6 @@ def with_(part, **changes):
     return {**part, **changes}
 
 
-# --- what a worker said
-
-
 BROKEN = [
     None,
     3,
@@ -324,9 +321,6 @@ def test_drawing_is_silent(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-# --- a picture in a course
-
-
 def test_a_notebook_is_drawn(zygote, course, reference):
     """Each answered question has its pictures, and the reference's beside them where that is allowed."""
     rubric = course.rubric("01_tiny")
@@ -369,9 +363,6 @@ def test_a_picture_that_breaks_the_rules_is_refused(tmp_path, written, complaint
     (root / "tests" / "hidden" / "test_01_tiny.py").write_text(text, encoding="utf-8")
     with pytest.raises(CourseError, match=re.escape(complaint)):
         Course.find(root).rubric("01_tiny")
-
-
-# --- what a picture may do
 
 
 FAULTS = {

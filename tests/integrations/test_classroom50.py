@@ -119,9 +119,6 @@ def cleared(entry):
     return [one for one in entry["submissions"] if not one["submission"].startswith("submit/manual-")]
 
 
-# --- bundles
-
-
 @pytest.fixture(scope="module")
 def released(tmp_path_factory):
     """The bundles of the tiny course, and a folder in which their wheel is as if it were installed."""
@@ -270,9 +267,6 @@ def test_a_name_that_is_too_long_is_refused():
     require_slug(slug_of("01_" + "a" * 36))
     with pytest.raises(GraderError, match="give the assignment a shorter name"):
         slug_of("01_" + "a" * 37)
-
-
-# --- overrides
 
 
 def collected(owner, at, score=3, **other):

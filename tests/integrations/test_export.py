@@ -81,9 +81,6 @@ def desk(tmp_path, monkeypatch):
     return Desk(store(tmp_path / "results", made("ada"), made("ben", message=HOSTILE)), tmp_path / "out")
 
 
-# GitHub
-
-
 def classroom_points(outputs):
     """What GitHub Classroom's reporter adds up, as it does: `max_score` a runner, `score` a test."""
     earned = possible = 0
@@ -142,9 +139,6 @@ def test_no_command_is_carried_out_among_a_strangers_lines():
     assert inner[0].startswith("::notice")
     assert token not in "".join(inner)
     assert quoted("").splitlines()[0] != first
-
-
-# Gradescope, JUnit
 
 
 def test_gradescope_reads_exact_points_and_all_of_it_is_visible(desk):
@@ -219,8 +213,6 @@ def test_a_notebook_in_error_is_exported_with_nothing_and_said(desk):
     suites = ET.fromstring((desk.out / "01_tiny.xml").read_bytes())
     assert suites.get("errors") == "4"
 
-
-# Canvas
 
 CANVAS = (
     "\ufeffStudent,ID,SIS User ID,SIS Login ID,Section,Tiny (4242),Essay (7),Final Score\r\n"
@@ -407,8 +399,6 @@ def test_who_is_called_otherwise_there_is_found_by_the_roster(desk, canvas, tmp_
     assert "ada@example.org,1001,4.5" in desk.text("01_tiny.csv")
 
 
-# Moodle
-
 MOODLE = (
     "First name,Last name,ID number,Email address,Course total (Real)\n"
     "Ada,Lovelace,1001,ada@example.org,-\n"
@@ -538,8 +528,6 @@ def test_no_export_reads_the_gradebook_of_a_run(desk, edited):
     ended = desk.export("wide")
     assert (ended.exit_code, desk.text("grades.csv")) == (0, expected)
 
-
-# All of them
 
 SHOWN_HINT, SHOWN_DIAGNOSIS = "Look again.", "It is not."
 SCORES = {
@@ -802,9 +790,6 @@ def test_a_file_in_the_way_is_told(desk):
     assert ended.exit_code == 2
     assert "choose another --out" in ended.stderr
     assert desk.out.read_text(encoding="utf-8") == "mine"
-
-
-# Feedback
 
 
 def test_feedback_goes_back_to_where_notebooks_were_collected(desk):

@@ -79,9 +79,6 @@ def unpacked(wheel, tmp_path_factory):
     return site
 
 
-# --- nothing else
-
-
 def test_a_release_gives_nothing_away(real, secrets):
     assert secrets.found_in(real) == []
 
@@ -192,9 +189,6 @@ def test_the_seed_of_a_run_stays_at_home(tmp_path, one_wheel, name):
         assert not [text for _, text in _texts(file, content) if "918273645546" in text]
 
 
-# --- what is in it
-
-
 def test_the_notebooks_are_those_of_assignments_byte_for_byte(real):
     files = bytes_of(real)
     stems = [path.stem for path in (ROOT / "assignments").glob("*.ipynb")]
@@ -249,9 +243,6 @@ def test_the_readme_names_commands_and_files_that_exist(real):
     assert all((real / name).is_file() for name in re.findall(r"`?(\d\d_\w+\.ipynb)", text))
     assert "50 % of its points" in text and text.count("`make_weight` | 5 |") == 1
     assert "[[" not in text and "[%" not in text
-
-
-# --- the workflow
 
 
 @pytest.fixture
@@ -342,9 +333,6 @@ def test_the_steps_run_and_tell_what_is_right(sources, status, passing, unpacked
     ended, summary = run_workflow(tmp_path / "out", unpacked)
     assert ended == status and f"{passing} questions pass" in summary
     assert (tmp_path / "out/feedback.md").read_text(encoding="utf-8") == summary
-
-
-# --- the wheel
 
 
 def test_the_wheel_holds_the_package_and_no_course(unpacked):
@@ -463,9 +451,6 @@ def test_every_extra_is_known_and_installed_here():
     assert spared == set(re.findall(r'"(\w+)"', SPARED))
 
 
-# --- again
-
-
 def test_a_second_release_is_the_same_byte_for_byte(tmp_path, one_wheel):
     course = tiny(tmp_path)
     release(course, tmp_path / "one")
@@ -561,9 +546,6 @@ def test_a_release_follows_the_term(tmp_path, monkeypatch, one_wheel):
         assert said.exit_code == 0, said.output
         assert [path.stem for path in out.glob("*.ipynb")] == [released]
         assert ("doesn't list it in [term]: 01_tiny" in said.output) == is_told
-
-
-# --- refused
 
 
 def test_an_outdated_assignment_is_not_released(tmp_path, one_wheel):
