@@ -220,68 +220,54 @@ def test_one_element_decides(values, data):
     differ(tensor(*values[:place], values[place] + step, *values[place + 1 :]), expected)
 
 
+STOPPED = Raised(("ValueError",), "no", "cell 2, line 3", function="f", line="g(x)")
+#: What is told behind "They differ".
 FOUND = [
-    (None, tensor(1.0), "They differ (it is None, not a tensor)."),
-    (1.0, tensor(1.0), "They differ (it is a float, not a tensor)."),
-    (True, tensor(1.0), "They differ (it is a bool, not a tensor)."),
-    ([1.0], tensor(1.0), "They differ (it is a list, not a tensor)."),
-    (Other("Box"), tensor(1.0), "They differ (it is a Box, not a tensor)."),
-    (Other("Adam"), tensor(1.0), "They differ (it is an Adam, not a tensor)."),
-    (
-        Raised(("ValueError",), "no", "cell 2, line 3", function="f", line="g(x)"),
-        tensor(1.0),
-        "They differ: in f (code cell 2): `g(x)` stopped with ValueError: no.",
-    ),
-    (
-        [1.0, Raised(("ValueError",), "no", "cell 2, line 3", function="f", line="g(x)")],
-        [1.0, 2.0],
-        "They differ (part [1]): in f (code cell 2): `g(x)` stopped with ValueError: no.",
-    ),
-    (tensor(1.0, 2.0), tensor(1.0), "They differ (its shape is (2,) instead of (1,))."),
-    (
-        tensor(1.0, shape=()),
-        tensor(1.0),
-        "They differ (its shape is () instead of (1,), its values are right).",
-    ),
+    (None, tensor(1.0), " (it is None, not a tensor)."),
+    (1.0, tensor(1.0), " (it is a float, not a tensor)."),
+    (True, tensor(1.0), " (it is a bool, not a tensor)."),
+    ([1.0], tensor(1.0), " (it is a list, not a tensor)."),
+    (Other("Box"), tensor(1.0), " (it is a Box, not a tensor)."),
+    (Other("Adam"), tensor(1.0), " (it is an Adam, not a tensor)."),
+    (STOPPED, tensor(1.0), ": in f (code cell 2): `g(x)` stopped with ValueError: no."),
+    ([1.0, STOPPED], [1.0, 2.0], " (part [1]): in f (code cell 2): `g(x)` stopped with ValueError: no."),
+    (tensor(1.0, 2.0), tensor(1.0), " (its shape is (2,) instead of (1,))."),
+    (tensor(1.0, shape=()), tensor(1.0), " (its shape is () instead of (1,), its values are right)."),
     (
         tensor(1.0, dtype="torch.float64"),
         tensor(1.0),
-        "They differ (its dtype is torch.float64 instead of torch.float32).",
+        " (its dtype is torch.float64 instead of torch.float32).",
     ),
-    (replace(tensor(1.0), value=None), tensor(1.0), "They differ (its values cannot be read)."),
-    (tensor(2.0), tensor(1.0), "They differ (it is 2 times what it should be)."),
-    (tensor(1e-310), tensor(1.0), "They differ."),
-    (tensor(1.0), 1.0, "They differ (it is a tensor, not a float)."),
-    ("1", 1, "They differ (it is a str, not an int)."),
-    (None, 1, "They differ (it is None, not an int)."),
-    (0, None, "They differ (it is an int, not None)."),
-    (tensor(0.0), None, "They differ (it is a tensor, not None)."),
-    (2, 1, "They differ (it is 2 times what it should be)."),
-    (1, [1], "They differ (it is an int, not a list)."),
-    ({}, [1], "They differ (it is a dict, not a list)."),
-    (tensor(1.0), [1], "They differ (it is a tensor, not a list)."),
-    ([], [1], "They differ (it has 0 entries instead of 1)."),
-    ((1, 1), [1], "They differ (it has 2 entries instead of 1)."),
-    ([1, 2.7], [1, 1], "They differ (1 of its 2 entries is wrong)."),
-    ([2, 2], [1, 1], "They differ (it is 2 times what it should be)."),
-    (
-        [[1], [tensor(2.0)]],
-        [[1], [tensor(1.0)]],
-        "They differ (part [1][0]: it is 2 times what it should be).",
-    ),
-    ([tensor(5.0), tensor(5.0)], [tensor(3.0), tensor(5.0)], "They differ (part [0])."),
-    ([1], {"a": 1}, "They differ (it is a list, not a dict)."),
-    ({}, {"a": 1}, "They differ (a is missing)."),
-    ({"a": 2.7}, {"a": 1}, "They differ (a)."),
-    ({"a": 5, "b": 5}, {"a": 3, "b": 5}, "They differ (a is what b should be)."),
-    ({"a": [{"b": 2}]}, {"a": [{"b": 1}]}, "They differ (a[0]['b'] is 2 times what it should be)."),
+    (replace(tensor(1.0), value=None), tensor(1.0), " (its values cannot be read)."),
+    (tensor(2.0), tensor(1.0), " (it is 2 times what it should be)."),
+    (tensor(1e-310), tensor(1.0), "."),
+    (tensor(1.0), 1.0, " (it is a tensor, not a float)."),
+    ("1", 1, " (it is a str, not an int)."),
+    (None, 1, " (it is None, not an int)."),
+    (0, None, " (it is an int, not None)."),
+    (tensor(0.0), None, " (it is a tensor, not None)."),
+    (2, 1, " (it is 2 times what it should be)."),
+    (1, [1], " (it is an int, not a list)."),
+    ({}, [1], " (it is a dict, not a list)."),
+    (tensor(1.0), [1], " (it is a tensor, not a list)."),
+    ([], [1], " (it has 0 entries instead of 1)."),
+    ((1, 1), [1], " (it has 2 entries instead of 1)."),
+    ([1, 2.7], [1, 1], " (1 of its 2 entries is wrong)."),
+    ([2, 2], [1, 1], " (it is 2 times what it should be)."),
+    ([[1], [tensor(2.0)]], [[1], [tensor(1.0)]], " (part [1][0]: it is 2 times what it should be)."),
+    ([tensor(5.0), tensor(5.0)], [tensor(3.0), tensor(5.0)], " (part [0])."),
+    ([1], {"a": 1}, " (it is a list, not a dict)."),
+    ({}, {"a": 1}, " (a is missing)."),
+    ({"a": 2.7}, {"a": 1}, " (a)."),
+    ({"a": 5, "b": 5}, {"a": 3, "b": 5}, " (a is what b should be)."),
+    ({"a": [{"b": 2}]}, {"a": [{"b": 1}]}, " (a[0]['b'] is 2 times what it should be)."),
 ]
 
 
 @pytest.mark.parametrize(("seen", "expected", "message"), FOUND)
 def test_a_diagnosis_says_what_was_seen(seen, expected, message):
     """The author's sentence is told, with what was found instead where that tells more."""
-    assert differ(seen, expected) == message
+    assert differ(seen, expected) == f"They differ{message}"
     if seen is None:
         assert differ(seen, expected, "It is None.") == "It is None."
 
