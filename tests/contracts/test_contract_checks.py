@@ -302,9 +302,7 @@ BROKEN = {
         reference=returns("2 * x.detach()"),
         gradients="none",
     ),
-    "memory of its own": effects(
-        "shares storage with x", returns("x.view_as(x)"), reference=returns("x.clone()")
-    ),
+    "memory of its own": effects("shares storage", returns("x.view_as(x)"), reference=returns("x.clone()")),
     "the same memory as another storage": effects(
         "shares storage with x",
         returns("torch.from_numpy(x.numpy())"),
@@ -332,9 +330,7 @@ BROKEN = {
         arguments={"b": tensor("k"), "n": number(3)},
         reference=returns("b.repeat(n, 1)", "b, n"),
     ),
-    "an earlier result": effects(
-        "The next call changes what an earlier call returned", ONE_BUFFER, arguments=PLAIN
-    ),
+    "an earlier result": effects("The next call changes what an earlier", ONE_BUFFER, arguments=PLAIN),
     "an earlier list": effects(
         "The next call changes what an earlier call returned",
         "found = []\n\ndef f(x):\n    found[:] = [2 * x]\n    return found",
@@ -527,9 +523,7 @@ def test_the_variations_that_are_the_cause_are_named(judge, answer, beginning):
 
 def test_a_sentence_that_says_all_takes_no_hint(judge):
     """A hint of the check's, about whatever may change, is not shown beside a new attribute."""
-    failed = failure(
-        assert_no_side_effects, judge("a step that is replaced"), hint="Which line clears .grad?"
-    )
+    failed = failure(assert_no_side_effects, judge("a step that is replaced"), hint="Which line clears it?")
     assert (failed.error.finding.hint, failed.error.finding.takes_hint) == (None, False)
 
 

@@ -56,7 +56,7 @@ KINDS = [
     ([E[0], 9.1, -8.3, 7.7, 5.2, E[5]], EXPECTED, None),
     (
         [*range(1, 41), *range(-80, -40)],
-        tensor([float(n) for n in range(1, 81)]),
+        tensor([*map(float, range(1, 81))]),
         "40 of its 80 entries are wrong",
     ),
 ]

@@ -111,16 +111,12 @@ CONTRADICTIONS = {
         "q1: the starter code must be exactly one",
     ),
     "no docstring": ('    """Return twice the tensor x."""\n', "", "q1: `double` has no docstring"),
-    "different signatures": (
-        DOUBLE,
-        OTHER_DOUBLE,
-        "q1: starter code and reference have different signatures",
-    ),
+    "different signatures": (DOUBLE, OTHER_DOUBLE, "q1: starter code and reference have different"),
     "different methods": (FORWARD, OTHER_FORWARD, "q2: starter code and reference have different signatures"),
     "a check that is no test": ("def test_twice", "def twice", "q1: the check cell needs a `def test_...`"),
     "a check with helpers": (
         "def test_twice",
-        "LIMIT = 2\n\n\ndef test_twice",
+        "N = 2\ndef test_twice",
         "q1: the check cell needs a `def test_...`",
     ),
     "a check without title": (

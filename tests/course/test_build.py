@@ -199,10 +199,7 @@ def imports(source: str) -> set[str]:
 @pytest.mark.skipif(importlib.util.find_spec("otter") is None, reason="needs the extra `otter`")
 @pytest.mark.parametrize(
     "beside_tests",
-    [
-        pytest.param(False, id="notebook alone"),
-        pytest.param(True, id="beside the folder tests", marks=pytest.mark.long),
-    ],
+    [pytest.param(False, id="alone"), pytest.param(True, id="beside tests", marks=pytest.mark.long)],
 )
 def test_otter_runs_the_checks_in_a_kernel(assignment, tmp_path, beside_tests):
     """Without the course's package Otter says our words, of a missing return too, and passes the answer."""

@@ -151,8 +151,7 @@ ALONE_TOLD = REPLACED.replace("    Continued: no argument.\n    Returns a new te
 
 
 @pytest.mark.parametrize(
-    ("stub", "told"),
-    [(STUB, REPLACED), (WITHOUT, REPLACED), (REPLACED, REPLACED), (ALONE, ALONE_TOLD)],
+    ("stub", "told"), [(STUB, REPLACED), (WITHOUT, REPLACED), (REPLACED, REPLACED), (ALONE, ALONE_TOLD)]
 )
 def test_lines_about_arguments_are_those_of_the_contract(made, stub, told):
     """What a docstring says of arguments is replaced or put in; all else stays."""

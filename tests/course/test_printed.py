@@ -49,11 +49,7 @@ def test_a_comment_says_what_is_printed(printed, stem):
     [
         ("3, because it is so", ["3"], True),
         ("2 again, because .data has its own", ["2"], True),
-        (
-            "... has been modified by an in-place",
-            ["one of the variables has been modified by an in-place"],
-            True,
-        ),
+        ("... has been modified by an in-place", ["one of them has been modified by an in-place"], True),
         ("False <MulBackward0 ...>, because of x", ["False <MulBackward0 object at 0x7f>"], True),
         ("3, 6, 9: it grows", ["3", "6", "9"], True),
         ("[2.0], then [4.0], because it adds", ["[2.0]", "[4.0]"], True),

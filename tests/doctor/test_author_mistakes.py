@@ -125,7 +125,7 @@ READ = {
     "checks, line 26: test_leaf takes maed; did you mean made?; take a contract of this": [
         ("checks", "def test_leaf(made):", "def test_leaf(maed):")
     ],
-    "checks, line 27: leaf_test takes a contract, and no check calls it: ": [
+    "checks, line 27: leaf_test takes a contract, and no check": [
         ("checks", "def test_leaf(", "def leaf_test(")
     ],
     "checks, line 27: test_leaf is in the class TestLeaf: make it a function": [("checks", *IN_A_CLASS)],
@@ -159,9 +159,7 @@ READ = {
     "checks, line 26: @points('three'): a check is worth a number of points, more": [
         ("checks", "@points(3)", '@points("three")')
     ],
-    "checks, line 26: write @points(2): a check is worth a number of points": [
-        ("checks", "@points(3)", "@points")
-    ],
+    "checks, line 26: write @points(2): a check is worth a number": [("checks", "@points(3)", "@points")],
 }
 
 
@@ -170,11 +168,7 @@ SAME = '    assert_same_values(doubled, "This is not twice as much.")'
 #: The same for what is found out only by running the reference, the stub and the answers.
 TRIED = {
     "test_leaf broke: checks, line 30: AttributeError: 'Tensor' object has no attribute 'isleaf'; w": [
-        (
-            "checks",
-            "    assert made.seen.tensor().is_leaf",
-            "    w = made.seen.tensor()\n    assert w.isleaf",
-        )
+        ("checks", "    assert made.seen.tensor().is_leaf", "    w = made.seen.tensor()\n    assert w.isleaf")
     ],
     "checks, line 14: length, called by contract made, fails on the reference with RuntimeError: The": [
         ("checks", DRAWN, "    x = torch.randn(5)\n    return x + torch.randn(6)")
@@ -184,7 +178,7 @@ TRIED = {
         (
             "checks",
             "@inside\n",
-            "@inside\ndef added(y):\n    x = torch.randn(5)\n    return x + y\n\n\n@inside\n",
+            "@inside\ndef added(y):\n    x = torch.randn(5)\n    return x + y\n\n@inside\n",
         ),
     ],
     "checks: test_double: the reference raises an error. Typical: In double (code cell 2):": [
@@ -202,7 +196,7 @@ TRIED = {
     "master, line 11, q1: the starter code does not run: In double (code cell 2): `return xx` stopped": [
         ("master", "    # return x\n", "    # return xx\n")
     ],
-    "master, line 11, q1: the starter code passes its public check": [
+    "master, line 11, q1: the starter code passes its public": [
         ("master", "double(2) == 4", "double(2) > 1")
     ],
     "checks, line 24: picture shown fails on the reference with RuntimeError: The size of tensor a (3)": [

@@ -25,9 +25,7 @@ TOLD = {
     "q1, added (line 8) is right, but fails the public check test_double(double): This is not twice as m": [
         ("master", "double(2) == 4", ONLY_ONE_WAY)
     ],
-    "q1, squared (line 14) is wrong, but passes all hidden checks": [
-        ("answers", "return x * x", "return x * 2")
-    ],
+    "q1, squared (line 14) is wrong, but passes all hidden": [("answers", "return x * x", "return x * 2")],
     "test_idle fails no known-wrong answer": [("checks", '"This is not a leaf."', IDLE)],
     "the reference fails the public check": [("master", "double(2) == 4", "double(2) == 5")],
     "released notebook fails: Code cell 2 stopped with NameError": [

@@ -144,10 +144,7 @@ def test_names_may_be_left_out(shown):
         ("xray(a=1, b=2, c=3, d=4)", "a is an int; b is an int; c is an int; and 1 more."),
         ("xray(loss, limit=0)", "limit is how many nodes are drawn at most: xray(loss=loss, limit=40)."),
         ("xray(loss, limit=loss)", "limit is how many nodes are drawn at most: xray(loss=loss, limit=40)."),
-        (
-            "xray(lazy=nn.LazyLinear(2))",
-            "lazy.weight is of a class made from Tensor, UninitializedParameter;",
-        ),
+        ("xray(lazy=nn.LazyLinear(2))", "lazy.weight is of a class made from Tensor, UninitializedParameter"),
         ("xray(nested=nested)", "could not be read (RuntimeError: "),
     ],
 )

@@ -84,7 +84,7 @@ def write_roster(folder, text):
 
 def laid_out(folder):
     return sorted(
-        p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.suffix != ".csv" and p.is_file()
+        p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file() and p.suffix != ".csv"
     )
 
 
