@@ -43,8 +43,8 @@ def test_a_terminal_wraps_at_words_and_shows_no_backticks():
     [
         ("Stuck? python -m grader hint 01_small q1", ["Stuck?", "python -m grader hint 01_small q1"]),
         (
-            "This is why: python -m grader hint 02_a_name q1",
-            ["This is why:", "python -m grader hint 02_a_name q1"],
+            "This is why: python -m grader hint 02_bptt q1",
+            ["This is why:", "python -m grader hint 02_bptt q1"],
         ),
         ("Here such short code: `x = 1 + y` is whole.", ["Here such short code:", "x = 1 + y is whole."]),
         ("The code `one + two + three + four` is not.", ["The code one + two + three +", "four is not."]),

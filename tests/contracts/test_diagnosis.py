@@ -44,10 +44,7 @@ CASES = [
     ("Can't detach views in-place. Use detach() instead.", "detach_() does not work on a view"),
     ("Trying to use a saved tensor that has been detached in-place, i.e.", "detach_() took the history"),
     (
-        (
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory"
-            " location."
-        ),
+        "more than one element of the written-to tensor refers to a single memory location.",
         "share one memory cell",
     ),
     ("Inference tensors cannot be saved for backward.", "that was allocated in inference_mode"),
@@ -57,10 +54,7 @@ CASES = [
         "only a leaf can be deep-copied",
     ),
     ("Can't call numpy() on Tensor that requires grad. Use tensor.detach().", "numpy leaves the graph"),
-    (
-        "function DBackward returned an incorrect number of gradients",
-        "one value for every argument of forward",
-    ),
+    ("function DBackward returned an incorrect number of gradients", "one value for every argument of"),
     ("Function DBackward returned an invalid gradient at index 0", "a gradient that does not fit its input"),
     ("Some elements marked as dirty during the forward method were not", "must also be returned"),
     ("save_for_backward can only save variables, but argument 1 is of", "numbers are kept on ctx"),
@@ -127,8 +121,8 @@ def test_versions_are_named(text, told):
         (error("One. Two."), f"{STOPPED} RuntimeError: One. Two."),
         (error("It broke. Hint: look elsewhere"), f"{STOPPED} RuntimeError: It broke."),
         (
-            error("One: [torch.FloatTensor " + "x" * 170 + " " + "y" * 30),
-            f"{STOPPED} RuntimeError: One: [torch.FloatTensor {'x' * 170}.",
+            error("One: [torch " + "x" * 182 + " yyyyyyyyy"),
+            f"{STOPPED} RuntimeError: One: [torch {'x' * 182}.",
         ),
     ],
 )

@@ -191,9 +191,9 @@ def test_a_definition_may_be_called_like_a_word_of_no_use(load):
 
 def test_a_definition_hides_no_word_that_travels_along(load):
     """Where a helper uses the word, and its neighbour is called like it, one of them would be lost."""
-    load("@inside\ndef small():\n    return snap(1)\n", name="inside_of_this_test")
+    load("@inside\ndef small():\n    return snap(1)\n", name="the_inside_file")
     module = load(
-        "from inside_of_this_test import small\ndel snap\n@inside\ndef snap():\n    return 2\n"
+        "from the_inside_file import small\ndel snap\n@inside\ndef snap():\n    return 2\n"
         "@inside\ndef seen(student):\n    return small(), snap()\n"
     )
     with pytest.raises(CourseError, match=r"line 14: small uses snap of grader.inside, and an @inside"):
@@ -282,8 +282,8 @@ def test_a_bundle_is_what_is_needed_once_and_in_order(load):
 
 
 def test_helpers_of_the_neighbour_travel(load):
-    load("@inside\ndef helper():\n    return 7\n", name="inside_of_this_test")
-    module = load("from inside_of_this_test import helper\n@inside\ndef seen(_):\n    return helper()\n")
+    load("@inside\ndef helper():\n    return 7\n", name="the_inside_file")
+    module = load("from the_inside_file import helper\n@inside\ndef seen(_):\n    return helper()\n")
     assert run(bundle_of(module, "seen"), "seen") == 7
 
 
@@ -291,10 +291,10 @@ def test_two_helpers_of_one_name_are_refused(load):
     """Two helpers of the same name cannot travel together, for one would replace the other."""
     load(
         "@inside\ndef size():\n    return 1\n@inside\ndef other():\n    return size()\n",
-        name="inside_of_this_test",
+        name="the_inside_file",
     )
     module = load(
-        "from inside_of_this_test import other\n@inside\ndef size():\n    return 2\n"
+        "from the_inside_file import other\n@inside\ndef size():\n    return 2\n"
         "@inside\ndef seen(student):\n    return size() + other()\n"
     )
     with pytest.raises(CourseError, match="seen uses two different @inside definitions named size"):

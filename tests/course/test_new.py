@@ -158,7 +158,7 @@ def test_signatures_come_from_the_command(root):
         ),
         (
             "net,batches,lr,epochs",
-            {"net": "network(", "batches": "pairs(", "lr": "number(0.5", "epochs": "number(3"},
+            {"net": "network(", "batches": "pairs(", "lr": "number(0.5", "epochs": "number("},
         ),
         ("model,xs", {"model": "network(", "xs": "inputs("}),
         ("y,whatever", {"y": "tensor(", "whatever": "tensor("}),

@@ -178,7 +178,7 @@ TRIED = {
         (
             "checks",
             "@inside\n",
-            "@inside\ndef added(y):\n    x = torch.randn(5)\n    return x + y\n\n@inside\n",
+            "@inside\ndef added(y):\n    x = torch.randn(5)\n    return x + y\n@inside\n",
         ),
     ],
     "checks: test_double: the reference raises an error. Typical: In double (code cell 2):": [

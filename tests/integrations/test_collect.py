@@ -289,11 +289,7 @@ def test_one_name_that_is_not_the_systems_stops_the_command(tmp_path, name, stra
 
 @pytest.mark.parametrize(
     "names",
-    [
-        ["01_leaves.ipynb"],
-        ["Leaves - Ada Lovelace.ipynb", "Leaves - Ben Ek.ipynb"],
-        ["ada_submission_12.ipynb", "ben/01_leaves.ipynb"],
-    ],
+    [["01_leaves.ipynb"], ["Leaves - Ada L.ipynb", "Leaves - Ben.ipynb"], ["ada_12.ipynb", "ben/a.ipynb"]],
 )
 @pytest.mark.parametrize("kind", ["zip", "folder"])
 def test_files_of_an_unknown_system_become_students_only_if_somebody_says_so(tmp_path, names, kind):
@@ -412,11 +408,7 @@ CLEAR = {
     "names of a system below students": (OTHERS, None, ["ada", "cy", "dee"]),
     "folders of Moodle": ([f"Zoë Ångström-Li_77_{FILE}/sub/a.ipynb"], None, ["Zoë Ångström-Li"]),
     "files of Moodle": ([f"李 雷_78_{FILE}Victim_9_{FILE}x.ipynb"], None, ["李 雷"]),
-    "metadata that would make objects": (
-        ["submission_1/a.ipynb", ("submission_metadata.yml", TAGGED)],
-        None,
-        ["017"],
-    ),
+    "metadata of objects": (["submission_1/a.ipynb", ("submission_metadata.yml", TAGGED)], None, ["017"]),
 }
 
 
@@ -432,18 +424,14 @@ def test_what_is_told_or_clear_is_read(tmp_path, members, told, expected, kind):
 @pytest.mark.parametrize("form", ["{}/01_leaves.ipynb", "{} - 01_leaves.ipynb"])
 def test_brightspace_gives_one_student_whose_last_submission_counts(tmp_path, course_in_zurich, form):
     """A folder, or a file, for each submission: all are one student's, with the times that names have."""
-    names = [
-        "Ada L - Oct 2, 2026 905 AM",
-        "Ada L - Oct 9, 2026 1205 PM",
-        "Anne-Marie Ek - 10 October, 2026 14:05",
-    ]
+    names = ["Ada L - Oct 2, 2026 905 AM", "Ada L - Oct 9, 2026 1205 PM", "A-M Ek - 10 October, 2026 14:05"]
     numbers = ("1234", "1234", "1235")
     members = [form.format(f"{number}-5 - {name}") for number, name in zip(numbers, names, strict=True)]
     source = pack(tmp_path / "in.zip", [("index.html", b"<html>"), *members])
     _, record = collected(source, tmp_path / "out")
     assert {key: row["modified"] for key, row in record.items()} == {
         ("Ada L", "01_leaves.ipynb"): "2026-10-09T10:05:00+00:00",
-        ("Anne-Marie Ek", "01_leaves.ipynb"): "2026-10-10T12:05:00+00:00",
+        ("A-M Ek", "01_leaves.ipynb"): "2026-10-10T12:05:00+00:00",
     }
     assert (tmp_path / "out/Ada L/01_leaves.ipynb").read_bytes() == text(members[1])
 

@@ -101,14 +101,11 @@ def classroom_points(outputs):
 
 
 def test_github_adds_up_what_was_earned(desk):
+    """In outputs, in two notices without a stranger's text, and in the summary."""
     assert desk.export("github").exit_code == 0
     lines = [line.split("=", 1) for line in desk.text("ben/01_tiny/outputs.txt").splitlines()]
     assert [name for name, _ in lines] == ["q1_01_tiny", "q2_01_tiny", "q3_01_tiny"]
     assert classroom_points(output for _, output in lines) == (4.5, 10)
-
-
-def test_the_notices_are_two_lines_without_a_strangers_text(desk):
-    desk.export("github")
     assert desk.text("ben/01_tiny/notices.txt").splitlines() == [
         "::notice title=Autograding complete::Points 4.5/10",
         '::notice title=Autograding report::{"totalPoints":4.5,"maxPoints":10}',
@@ -675,9 +672,11 @@ def test_every_format_is_in_the_help_and_in_the_documentation():
     assert f"\n{table()}\n" in docs, "run: python docs/formats.py"
 
 
+UNKNOWN = {"assignment": None, "status": "error", "error": "Unknown.", "questions": []}
+
+
 def test_a_notebook_of_no_assignment_is_left_out_and_named(desk):
-    stranger = made("jun", assignment=None, status="error", error="Unknown.", questions=[])
-    store(desk.results, stranger, name="essay")
+    store(desk.results, made("jun", **UNKNOWN), name="essay")
     ended = desk.export("github")
     assert "belong to no assignment: jun/01_tiny.ipynb" in ended.output
     assert not (desk.out / "jun").exists()
@@ -687,8 +686,7 @@ def test_a_note_names_some_and_counts_the_others(desk, canvas):
     many = [made(f"s{number:03}", status="error", error="Broken.") for number in range(200)]
     desk.give(made("ada"), *many)
     for number in range(30):
-        stranger = made(f"t{number:03}", assignment=None, status="error", error="Unknown.", questions=[])
-        store(desk.results, stranger, name="essay")
+        store(desk.results, made(f"t{number:03}", **UNKNOWN), name="essay")
     ended = desk.export("canvas", "--gradebook", canvas())
     assert ended.output.count("and 180 more.") == 2
     assert "and 10 more." in ended.output
