@@ -33,7 +33,6 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "grader"
 MASTERS = sorted((ROOT / "solutions").glob("*.py"))
 TEXTS = [path.read_text(encoding="utf-8") for path in MASTERS]
-QUESTIONS = sum(len(re.findall(r'tags=\["question q', text)) for text in TEXTS)
 WITH_BONUS_TASKS = sum(len(re.findall(r'tags=\["question ', text)) for text in TEXTS)
 
 
