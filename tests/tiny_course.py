@@ -5,6 +5,9 @@ import os
 import sys
 from pathlib import Path
 
+from grader.course.build import build
+from grader.course.course import Course
+
 SOURCE = '''\
 # %% [markdown]
 # # 1. Tiny
@@ -157,6 +160,13 @@ def write_course(root: Path) -> Path:
     (root / "tests" / "answers" / "01_tiny.py").write_text(ANSWERS, encoding="utf-8")
     (root / "tests" / "answers" / "01_tiny.outcomes.toml").write_text(OUTCOMES, encoding="utf-8")
     return root
+
+
+def built(root: Path) -> Course:
+    """The course as its files are now, with its assignments built."""
+    course = Course.find(root)
+    build(course.assignments.values(), course.root / "assignments", course.all_points())
+    return course
 
 
 def edit(path: Path, old: str, new: str) -> int:

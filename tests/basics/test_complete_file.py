@@ -32,7 +32,6 @@ def test_a_file_that_cannot_be_put_there_leaves_nothing(tmp_path):
 
 @pytest.mark.parametrize("stopped", [KeyboardInterrupt, ValueError])
 def test_who_is_stopped_leaves_the_file_as_it_was(stopped, tmp_path):
-    """Whatever is raised while a file is written, the old one stays, alone."""
     (tmp_path / "a").write_text("old")
 
     def write():
@@ -46,7 +45,6 @@ def test_who_is_stopped_leaves_the_file_as_it_was(stopped, tmp_path):
 
 
 def test_a_link_under_the_temporary_name_is_not_followed(tmp_path):
-    """Who has put a link there reaches no file by it."""
     (tmp_path / "stranger").write_text("precious")
     (tmp_path / "temporary").symlink_to(tmp_path / "stranger")
     write_atomic(tmp_path / "a", b"content", unfinished=tmp_path / "temporary")

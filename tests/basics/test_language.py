@@ -52,7 +52,6 @@ def test_words_are_found_and_interfaces_are_not(name, text, lines):
 
 
 def test_every_pattern_finds_its_own_word():
-    """Each pattern matches the name of its word in the table, in prose or as a name in code."""
     for word in WORDS:
         for form in word.name.split(", "):
             uses = (form, f"{form}.x", f"{form}[0]", f"a {form}s", f"numbers {form}")
@@ -62,7 +61,7 @@ def test_every_pattern_finds_its_own_word():
 def test_the_language_is_that_of_all_that_people_read():
     """Code, templates, docs, notebook sources and hidden checks are read; generated notebooks are not."""
     paths = {
-        path.relative_to(language.ROOT).as_posix() for p in language.FILES for path in language.ROOT.glob(p)
+        path.relative_to(language.ROOT).as_posix() for g in language.FILES for path in language.ROOT.glob(g)
     }
     assert {"README.md", "grader/notebook.py", "docs/security.md", "grader/templates/report.html"} <= paths
     assert {"solutions/01_leaves.py", "tests/hidden/test_01_leaves.py"} <= paths

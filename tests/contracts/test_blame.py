@@ -10,20 +10,9 @@ PHRASES = {"a": "is large", "b": "is transposed", "c": "is empty", "d": "is froz
 
 def cases(*rows):
     """Cases in which the factors of some arguments vary, each argument named like its factor: ``"a c"``."""
-    return [
-        Case(
-            "f",
-            DeclaredCase(
-                {f"{each}.factor": "level" for each in row.split()},
-                {f"{each}.factor": PHRASES[each] for each in row.split()},
-            ),
-            Rules(),
-            (),
-            {},
-            {},
-        )
-        for row in rows
-    ]
+    variations = [{f"{each}.factor": PHRASES[each] for each in row.split()} for row in rows]
+    declared = [DeclaredCase(dict.fromkeys(of_row, "level"), of_row) for of_row in variations]
+    return [Case("f", case, Rules(), (), {}, {}) for case in declared]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +31,6 @@ def cases(*rows):
     ],
 )
 def test_a_message_names_the_shortest_explanation_or_an_example(rows, failed, named):
-    """It names what alone explains all failures; otherwise the failed case is called an example."""
     made = cases(*rows)
     assert named_case(made, dict.fromkeys(failed), failed[0]) == (named, named.startswith("For example"))
 
@@ -57,5 +45,4 @@ def test_a_message_names_the_shortest_explanation_or_an_example(rows, failed, na
     ],
 )
 def test_the_reported_case_is_the_simplest_and_most_common(rows, failed, reported):
-    """A typical case comes first, then few variations, then those that most failed cases have."""
     assert case_to_report(cases(*rows), dict.fromkeys(failed)) == reported

@@ -10,178 +10,72 @@ from grader.sandbox.values import Raised
 OVERWRITTEN = (
     "one of the variables needed for gradient computation has been modified by an inplace operation: "
     "[torch.FloatTensor [2, 2]], which is output 0 of AsStrided, is at version {now}; expected version "
-    "{saved} instead. Hint: enable anomaly detection to find the operation that failed to compute its "
-    "gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
+    "{saved} instead."
 )
 
-#: Texts of torch 2.13 and Python 3.11, and words of the diagnosis each must get.
-CASES = {
-    "backward twice": (
-        (
-            "Trying to backward through the graph a second time (or directly access saved tensors after they "
-            "have already been freed). Saved intermediate values of the graph are freed when you call "
-            ".backward() or autograd.grad(). Specify retain_graph=True if you need to."
-        ),
-        "already backpropagated",
-    ),
-    "saved value overwritten": (
-        OVERWRITTEN.format(now=1, saved=0),
-        "written to after an operation had saved it (saved at version 0, now at 1)",
-    ),
-    "leaf overwritten": (
-        "a leaf Variable that requires grad is being used in an in-place operation.",
-        "a trainable leaf is overwritten",
-    ),
-    "leaf marked dirty": (
-        "a leaf Variable that requires grad has been used in an in-place operation.",
-        "a trainable leaf is overwritten",
-    ),
-    "slice of a leaf overwritten": (
-        "a view of a leaf Variable that requires grad is being used in an in-place operation.",
-        "view of a trainable leaf",
-    ),
-    "leaf moved inside": (
-        "leaf variable has been moved into the graph interior",
-        "changed in place between forward and backward",
-    ),
-    "loss without history": (
+CASES = [
+    ("Trying to backward through the graph a second time (or directly access", "already backpropagated"),
+    (OVERWRITTEN.format(now=1, saved=0), "written to after an operation had saved it (saved at version 0"),
+    ("a leaf Variable that requires grad is being used in an in-place", "a trainable leaf is overwritten"),
+    ("a leaf Variable that requires grad has been used in an in-place", "a trainable leaf is overwritten"),
+    ("a view of a leaf Variable that requires grad is being used in", "view of a trainable leaf"),
+    ("leaf variable has been moved into the graph interior", "changed in place between forward and back"),
+    (
         "element 0 of tensors does not require grad and does not have a grad_fn",
         "no recorded operation connects this tensor to one that requires grad. It may have been",
     ),
-    "unused tensor": (
+    ("The differentiated Tensor at index 1 appears to not have been used in the graph.", "not computed from"),
+    ("One of the differentiated Tensors does not require grad", "with respect to a tensor that does not re"),
+    ("grad can be implicitly created only for scalar outputs", "needs an output of one element"),
+    ("can't retain_grad on Tensor that has requires_grad=False", "never have a gradient to retain"),
+    ("cannot register a hook on a tensor that doesn't require gradient", "would never be called"),
+    ("you can only change requires_grad flags of leaf variables.", "cannot be switched off"),
+    ("can't optimize a non-leaf Tensor", "the optimizer was given a non-leaf"),
+    ("optimizer got an empty parameter list", "was given no parameters"),
+    ("some parameters appear in more than one parameter group", "to the optimizer twice"),
+    ("A view was created in no_grad mode and is being", "autograd cannot know whether this write counts"),
+    (
         (
-            "The differentiated Tensor at index 1 appears to not have been used in the graph. Set "
-            "allow_unused=True if this is the desired behavior."
-        ),
-        "was not computed from this tensor",
-    ),
-    "gradient of what needs none": (
-        "One of the differentiated Tensors does not require grad",
-        "with respect to a tensor that does not require one",
-    ),
-    "loss of several elements": (
-        "grad can be implicitly created only for scalar outputs",
-        "needs an output of one element",
-    ),
-    "retain_grad": (
-        "can't retain_grad on Tensor that has requires_grad=False",
-        "never have a gradient to retain",
-    ),
-    "hook": ("cannot register a hook on a tensor that doesn't require gradient", "would never be called"),
-    "requires_grad switched off": (
-        (
-            "you can only change requires_grad flags of leaf variables. If you want to use a computed "
-            "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
-        ),
-        "cannot be switched off",
-    ),
-    "optimizer of a non-leaf": (
-        "can't optimize a non-leaf Tensor",
-        "the optimizer was given a non-leaf",
-    ),
-    "optimizer of nothing": ("optimizer got an empty parameter list", "was given no parameters"),
-    "parameter twice": ("some parameters appear in more than one parameter group", "to the optimizer twice"),
-    "view made under no_grad": (
-        (
-            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given "
-            "that this use case is ambiguous and error-prone, it is forbidden."
-        ),
-        "autograd cannot know whether this write counts",
-    ),
-    "one of several views": (
-        (
-            "Output 0 of Unbind is a view and is being modified inplace. This view is the output of a "
-            "function that returns multiple views. Such functions do not allow the output views to be "
-            "modified inplace."
+            "Output 0 of Unbind is a view and is being modified inplace. This view is the output of a"
+            " function that returns multiple views."
         ),
         "chunk, split and unbind",
     ),
-    "detach_ of a view": (
-        (
-            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel "
-            "(DDP) for training, gradients are views of DDP buckets."
-        ),
-        "detach_() does not work on a view",
-    ),
-    "detach_ of what was saved": (
-        (
-            "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not "
-            "supported, please use out-of-place `.detach()` instead"
-        ),
-        "detach_() took the history",
-    ),
-    "expanded": (
-        (
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory "
-            "location. Please clone() the tensor before performing the operation."
-        ),
+    ("Can't detach views in-place. Use detach() instead.", "detach_() does not work on a view"),
+    ("Trying to use a saved tensor that has been detached in-place, i.e.", "detach_() took the history"),
+    (
+        "more than one element of the written-to tensor refers to a single memory location.",
         "share one memory cell",
     ),
-    "inference tensor saved": (
-        (
-            "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference "
-            "mode in computation tracked by autograd."
-        ),
-        "that was allocated in inference_mode",
-    ),
-    "inference tensor overwritten": (
-        "Inplace update to inference tensor outside InferenceMode is not allowed.",
-        "that was allocated in inference_mode",
-    ),
-    "deepcopy": (
-        (
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
-            "the moment."
-        ),
+    ("Inference tensors cannot be saved for backward.", "that was allocated in inference_mode"),
+    ("Inplace update to inference tensor outside InferenceMode", "that was allocated in inference_mode"),
+    (
+        "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol",
         "only a leaf can be deep-copied",
     ),
-    "numpy": (
-        "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
-        "numpy leaves the graph",
-    ),
-    "number of gradients": (
-        "function DBackward returned an incorrect number of gradients (expected 2, got 1)",
-        "one value for every argument of forward",
-    ),
-    "shape of a gradient": (
-        (
-            "Function DBackward returned an invalid gradient at index 0 - got [1, 1] but expected shape "
-            "compatible with [3]"
-        ),
-        "a gradient that does not fit its input",
-    ),
-    "dirty and not returned": (
-        "Some elements marked as dirty during the forward method were not returned as output.",
-        "must also be returned",
-    ),
-    "a number saved": (
-        "save_for_backward can only save variables, but argument 1 is of type float",
-        "numbers are kept on ctx",
-    ),
-    "parameter replaced": (
-        "cannot assign 'torch.FloatTensor' as parameter 'weight' (torch.nn.Parameter or None expected)",
-        "accepts only a Parameter or None",
-    ),
-    "detach of an LSTM's state": ("'tuple' object has no attribute 'detach'", "a tuple (h, c)"),
-    "retain_variables": (
-        "Tensor.backward() got an unexpected keyword argument 'retain_variables'",
-        "retain_variables is called retain_graph",
-    ),
-}
+    ("Can't call numpy() on Tensor that requires grad. Use tensor.detach().", "numpy leaves the graph"),
+    ("function DBackward returned an incorrect number of gradients", "one value for every argument of"),
+    ("Function DBackward returned an invalid gradient at index 0", "a gradient that does not fit its input"),
+    ("Some elements marked as dirty during the forward method were not", "must also be returned"),
+    ("save_for_backward can only save variables, but argument 1 is of", "numbers are kept on ctx"),
+    ("cannot assign 'torch.FloatTensor' as parameter 'weight'", "accepts only a Parameter or None"),
+    ("'tuple' object has no attribute 'detach'", "a tuple (h, c)"),
+    ("Tensor.backward() got an unexpected keyword argument 'retain_variables'", "is called retain_graph"),
+]
+
+
+STOPPED = "your code stopped in code cell 3, line 5, with"
 
 
 def error(text, kind="RuntimeError", where="cell 3, line 5"):
     return Raised((kind, "Exception", "BaseException"), text, where)
 
 
-@pytest.mark.parametrize(("text", "words"), CASES.values(), ids=CASES)
+@pytest.mark.parametrize(("text", "words"), CASES)
 def test_a_text_of_torch_gets_its_meaning(text, words):
-    """Each error a student of autograd meets gets its diagnosis, after the error itself."""
     told = diagnose(error(text))
     own, _, meaning = told.partition(" — ")
-    assert own.startswith(
-        f"your code stopped in code cell 3, line 5, with RuntimeError: {text[:60].rstrip('.')}"
-    )
+    assert own.startswith(f"{STOPPED} RuntimeError: {text[:60].rstrip('.')}")
     assert words in meaning
     assert "{" not in meaning
     assert told.endswith((".", "?"))
@@ -189,90 +83,65 @@ def test_a_text_of_torch_gets_its_meaning(text, words):
 
 
 def test_every_diagnosis_is_tried():
-    """No two errors of different cause share their meaning by accident, and each text above has one."""
-    meanings = {diagnose(error(text)).partition(" — ")[2] for text, _ in CASES.values()}
-    assert "" not in meanings
-    shared = {"leaf marked dirty", "inference tensor overwritten"}
-    assert len(meanings) == len(CASES) - len(shared)
+    """No two errors of different cause share their meaning by accident."""
+    meanings = {diagnose(error(text)).partition(" — ")[2] for text, _ in CASES}
+    assert len(meanings) == len({words for _, words in CASES})
 
 
-@pytest.mark.parametrize(("now", "saved"), [(2, 1), (12, 0), (105, 99)])
-def test_versions_are_named(now, saved):
-    """Where torch gives the versions, the student reads which is which."""
-    told = diagnose(error(OVERWRITTEN.format(now=now, saved=saved)))
-    assert f"after an operation had saved it (saved at version {saved}, now at {now}). That" in told
-
-
-def test_versions_may_be_missing():
-    """Without versions in torch's text the diagnosis does without them."""
-    told = diagnose(error("one of the variables has been modified by an inplace operation"))
-    assert "after an operation had saved it. That" in told
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (OVERWRITTEN.format(now=12, saved=0), " (saved at version 0, now at 12)"),
+        (OVERWRITTEN.format(now=105, saved=99), " (saved at version 99, now at 105)"),
+        ("one of the variables has been modified by an inplace operation", ""),
+    ],
+)
+def test_versions_are_named(text, told):
+    assert f"after an operation had saved it{told}. That" in diagnose(error(text))
 
 
 @pytest.mark.parametrize(
     ("raised", "told"),
     [
-        (
-            error("the shapes differ"),
-            "your code stopped in code cell 3, line 5, with RuntimeError: the shapes differ.",
-        ),
-        (
-            error("the shapes differ."),
-            "your code stopped in code cell 3, line 5, with RuntimeError: the shapes differ.",
-        ),
-        (error("  first\nsecond"), "your code stopped in code cell 3, line 5, with RuntimeError: first."),
-        (error("", "KeyError"), "your code stopped in code cell 3, line 5, with KeyError."),
-        (error(" \n ", "KeyError"), "your code stopped in code cell 3, line 5, with KeyError."),
-        (error("{x} {0}", "KeyError"), "your code stopped in code cell 3, line 5, with KeyError: {x} {0}."),
+        (error("the shapes differ"), f"{STOPPED} RuntimeError: the shapes differ."),
+        (error("the shapes differ."), f"{STOPPED} RuntimeError: the shapes differ."),
+        (error("  first\nsecond"), f"{STOPPED} RuntimeError: first."),
+        (error("", "KeyError"), f"{STOPPED} KeyError."),
+        (error(" \n ", "KeyError"), f"{STOPPED} KeyError."),
+        (error("{x} {0}", "KeyError"), f"{STOPPED} KeyError: {{x}} {{0}}."),
         (
             error("index 3", "IndexError", where=""),
             "code that uses what your call returned or changed stopped with IndexError: index 3.",
         ),
+        # Of an error's text 200 characters are told, whole sentences where possible, and no hint of torch.
+        (error("x" * 199 + "yz"), f"{STOPPED} RuntimeError: {'x' * 199}y."),
+        (error("x" * 200), f"{STOPPED} RuntimeError: {'x' * 200}."),
+        (error("One. " + "x" * 200), f"{STOPPED} RuntimeError: One."),
+        (error("One. Two. " + "x" * 200), f"{STOPPED} RuntimeError: One. Two."),
+        (error("One. Two."), f"{STOPPED} RuntimeError: One. Two."),
+        (error("It broke. Hint: look elsewhere"), f"{STOPPED} RuntimeError: It broke."),
+        (
+            error("One: [torch " + "x" * 182 + " yyyyyyyyy"),
+            f"{STOPPED} RuntimeError: One: [torch {'x' * 182}.",
+        ),
     ],
 )
 def test_an_unknown_text_is_told_as_it_is(raised, told):
-    """An error without a diagnosis is told with its place, its class and its first line."""
+    """An error without a diagnosis is told with its place, its class and the beginning of its first line."""
     assert diagnose(raised) == told
-
-
-@pytest.mark.parametrize(
-    ("text", "beginning"),
-    [
-        ("x" * 199 + "yz", "x" * 199 + "y"),
-        ("x" * 200, "x" * 200),
-        ("One. " + "x" * 200, "One"),
-        ("One. Two. " + "x" * 200, "One. Two"),
-        ("One. Two.", "One. Two"),
-        ("It broke. Hint: look elsewhere", "It broke"),
-        ("One: [torch.FloatTensor " + "x" * 170 + " " + "y" * 30, "One: [torch.FloatTensor " + "x" * 170),
-    ],
-)
-def test_the_beginning_of_a_text_is_told(text, beginning):
-    """Of an error's text 200 characters are told, whole sentences where possible, and no hint of torch."""
-    assert diagnose(error(text, "MyError")).endswith(f"with MyError: {beginning}.")
 
 
 @pytest.mark.parametrize(
     ("function", "line", "told"),
     [
-        (
-            "train",
-            "loss.backward()",
-            "in train (code cell 3): `loss.backward()` stopped with RuntimeError: no.",
-        ),
-        ("", "loss.backward()", "in code cell 3, line 5: `loss.backward()` stopped with RuntimeError: no."),
-        (
-            "f",
-            "x = `\u202e`",
-            "in f (code cell 3): `x = '\N{REPLACEMENT CHARACTER}'` stopped with RuntimeError: no.",
-        ),
-        ("train", "", "your code stopped in code cell 3, line 5, with RuntimeError: no."),
+        ("train", "loss.backward()", "in train (code cell 3): `loss.backward()` stopped with"),
+        ("", "loss.backward()", "in code cell 3, line 5: `loss.backward()` stopped with"),
+        ("f", "x = `\u202e`", "in f (code cell 3): `x = '\N{REPLACEMENT CHARACTER}'` stopped with"),
+        ("train", "", STOPPED),
     ],
 )
 def test_the_line_is_quoted(function, line, told):
-    """Where code of the student's stopped, its line is quoted, with the function it stands in."""
-    raised = replace(error("no"), function=function, line=line)
-    assert diagnose(raised) == told
+    assert diagnose(replace(error("no"), function=function, line=line)) == f"{told} RuntimeError: no."
 
 
 @pytest.mark.parametrize(
@@ -302,6 +171,7 @@ def test_whose_line_it_was_makes_no_other_mistake():
 
 
 _OF_ZERO = "'NoneType' object has no attribute 'zero_'"
+_OF_NEXT = "'NoneType' object has no attribute 'next_functions'"
 _OF_PRODUCT = "unsupported operand type(s) for *: 'float' and 'NoneType'"
 
 
@@ -314,18 +184,8 @@ _OF_PRODUCT = "unsupported operand type(s) for *: 'float' and 'NoneType'"
         ("AttributeError", _OF_ZERO, "", "this value is None."),
         ("TypeError", _OF_PRODUCT, "w -= 0.1 * w.grad", "something is None here. If it is the .grad: either"),
         ("TypeError", _OF_PRODUCT, "w -= 0.1 * torch.autograd.grad(y, w)", "this value is None."),
-        (
-            "TypeError",
-            _OF_PRODUCT,
-            "return 0.1 * step(w)",
-            "this value is None.",
-        ),
-        (
-            "AttributeError",
-            "'NoneType' object has no attribute 'next_functions'",
-            "y.grad_fn.next_functions",
-            "this grad_fn is None",
-        ),
+        ("TypeError", _OF_PRODUCT, "return 0.1 * step(w)", "this value is None."),
+        ("AttributeError", _OF_NEXT, "y.grad_fn.next_functions", "this grad_fn is None"),
         ("NameError", "name 'hidden' is not defined", "hidden(1)", "this name had no value when it was used"),
     ],
 )
@@ -344,12 +204,10 @@ def test_the_line_decides_what_is_certain(kind, text, line, told):
     ],
 )
 def test_words_of_another_error_get_no_meaning(kind, text):
-    """Words that only look like an error of torch's are told as they are."""
     assert diagnose(error(text, kind)).endswith(f"{text}.")
 
 
 def test_used_up_memory_is_told_without_torchs_words():
-    """Whatever the allocator says, the student reads that the memory was used up."""
     told = diagnose(Raised(("OutOfMemory", "MemoryError", "Exception"), "DefaultCPUAllocator: ...", "cell 3"))
     assert told == "your code used up the memory a notebook may have; does something grow without end?"
 
@@ -360,23 +218,14 @@ def test_used_up_memory_is_told_without_torchs_words():
         ("AssertionError", "Torch not compiled with CUDA enabled"),
         ("AssertionError", "Torch not compiled with XPU enabled"),
         ("RuntimeError", "PyTorch is not linked with support for mps devices"),
-        (
-            "NotImplementedError",
-            "Could not run 'aten::empty.memory_format' with arguments from the 'MPS' backend. This could be",
-        ),
+        ("NotImplementedError", "Could not run 'aten::empty.memory_format' with arguments from the 'MPS'"),
         ("AttributeError", "module 'torch._C' has no attribute '_cuda_setDevice'"),
         ("RuntimeError", "Cannot execute emptyCache() without MPS backend."),
         ("RuntimeError", "torch.cuda.Stream requires CUDA support"),
         ("RuntimeError", "Tried to instantiate dummy base class Event"),
-        (
-            "RuntimeError",
-            "Cannot get CUDA generator without ATen_cuda library. PyTorch splits its backend into",
-        ),
+        ("RuntimeError", "Cannot get CUDA generator without ATen_cuda library."),
         ("RuntimeError", "Cannot access accelerator device when none is available."),
-        (
-            "RuntimeError",
-            "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and",
-        ),
+        ("RuntimeError", "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU"),
         ("RuntimeError", "NVTX functions not installed. Are you sure you have a CUDA build?"),
         ("TypeError", "type torch.cuda.FloatTensor not available. Torch not compiled with CUDA enabled."),
         ("ModuleNotFoundError", "No module named 'torch.hpu'"),

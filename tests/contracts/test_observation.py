@@ -51,7 +51,6 @@ ALIKE = [
 
 @pytest.mark.parametrize(("seen", "expected"), ALIKE)
 def test_the_same_form(seen, expected):
-    """Two kinds of number are alike, and so are two kinds of sequence."""
     assert other_form(seen, expected) is None
     assert other_form([seen], [expected]) is None
 
@@ -88,26 +87,15 @@ OTHER = [
     ({"w": [{"g": ()}]}, {"w": [{"g": [1]}]}, "in the result, w[0]['g'] has 0 entries instead of 1"),
     ({"w": [[], TENSOR]}, {"w": [TENSOR, [], TENSOR]}, "in the result, w has 2 entries instead of 3"),
     ([[1, []]], [[1, TENSOR, []], 2], "the result has 1 entry instead of 2"),
-    (
-        {"w": [1, CUT_OFF]},
-        {"w": [1], "kept": 1},
-        "a part of the result was omitted, because it is too large",
-    ),
+    ({"w": [1, CUT_OFF]}, {"w": [1], "kept": 1}, "a part of the result was omitted, because it is too large"),
 ]
 
 
 @pytest.mark.parametrize(("seen", "expected", "message"), OTHER)
 def test_another_form_is_named(seen, expected, message):
-    """If a value is of another kind than the reference's, its place and both kinds are named."""
     found = other_form(seen, expected)
     assert (found.group, found.sentence) == (message, sentence(message))
     assert found.is_none == (" is None" in message)
-
-
-def test_a_value_is_never_told():
-    """A diagnosis of the form contains neither what was seen nor what was expected."""
-    seen, expected = {"w": "77.25"}, {"w": replace(TENSOR, value=(77.25, 77.25), shape=(77,))}
-    assert "77" not in other_form(seen, expected).message
 
 
 @pytest.mark.parametrize(
@@ -120,12 +108,10 @@ def test_a_value_is_never_told():
     ],
 )
 def test_a_fault_is_told(reason, message):
-    """Where there are no facts, the reason is told as a sentence."""
     assert complaint(NotObserved(reason)) == message
 
 
 def test_an_error_of_the_student_is_diagnosed():
-    """Where the student's code raised, place, class and meaning are told."""
     told = complaint(RequestRaised(ERROR))
     assert told.startswith("Your code stopped in code cell 2, line 7, with RuntimeError: grad can be")
     assert "needs an output of one element" in told
@@ -140,7 +126,7 @@ def test_records_of_another_number_have_no_form_that_can_be_judged(seen):
 @pytest.mark.parametrize(
     ("expected", "words"),
     [
-        (NotObserved("it was too slow"), "could not observe the reference: it was too slow"),
+        (NotObserved("slow"), "could not observe the reference: slow"),
         (RequestRaised(ERROR), "fails on the reference: "),
     ],
 )
@@ -154,7 +140,6 @@ def test_a_contract_that_fails_on_the_reference_is_the_authors_mistake(expected,
 
 
 def test_another_number_of_cases_of_the_reference_asks_for_another_run():
-    """A contract whose cases changed since cannot be judged by what was observed then."""
     with pytest.raises(CourseError, match="has 1 cases, and others were observed"):
         _ = observation([{}], [{}, {}]).cases
 

@@ -32,19 +32,16 @@ def a_model(*_):
 
 @inside
 def a_leaf(*_):
-    """A leaf."""
     return torch.randn(3, 4, requires_grad=True)
 
 
 @inside
 def a_non_leaf(*_):
-    """A non-leaf."""
     return 2 * torch.randn(3, requires_grad=True)
 
 
 @inside
 def an_optimizer(setup, _):
-    """An optimizer that has made a step."""
     opt = torch.optim.SGD(setup["model"].parameters(), 0.1, momentum=0.9)
     opt.step()
     return opt
@@ -52,7 +49,6 @@ def an_optimizer(setup, _):
 
 @inside
 def some_batches(*_):
-    """Tensors in containers."""
     return [(torch.randn(2, 3), torch.zeros(2)), {"more": [torch.ones(1)]}]
 
 
@@ -144,7 +140,6 @@ CHANGED = {
 
 @pytest.mark.parametrize(("deed", "sentence"), CHANGED.items(), ids=CHANGED)
 def test_a_change_is_told(told, deed, sentence):
-    """Each way to change what was given is told by a sentence that names the place and what happened."""
     assert any(sentence in one for one in told(deed))
 
 
@@ -161,7 +156,6 @@ HARMLESS = {
 
 @pytest.mark.parametrize("deed", HARMLESS.values(), ids=HARMLESS)
 def test_what_leaves_everything_as_it_was_is_not_told(told, deed):
-    """Who looks, copies, or puts back what was there is told nothing."""
     assert told(deed) == []
 
 

@@ -106,7 +106,6 @@ def f():
 
 
 def test_a_module_holds_what_it_registered(zygote):
-    """Overridden methods, attributes and dictionaries hide no parameter and no buffer, and invent none."""
     found = told(zygote, MODULE, "return state(student.f())")
     assert {part: [*held] for part, held in found.items()} == {
         "parameters": ["weight", "inner.weight", "inner.bias"],
@@ -114,20 +113,19 @@ def test_a_module_holds_what_it_registered(zygote):
     }
 
 
-def test_an_optimizer_holds_what_it_was_given(zygote):
-    """A class that answers for its groups or its state is not asked."""
-    defined = MODULE.replace(
-        "return Lying()",
-        """
+OPTIMIZER = """
     w = nn.Parameter(torch.ones(3))
     made = torch.optim.SGD([w], lr=0.1, momentum=0.9)
     w.grad = torch.ones(3)
     made.step()
     made.__class__ = Optimizer
     return made
-""",
-    )
-    found = told(zygote, defined, "return state(student.f())")
+"""
+
+
+def test_an_optimizer_holds_what_it_was_given(zygote):
+    """A class that answers for its groups or its state is not asked."""
+    found = told(zygote, MODULE.replace("    return Lying()", OPTIMIZER), "return state(student.f())")
     assert [[p.shape for p in group] for group in found["groups"]] == [[(3,)]]
     assert [[*memory] for memory in found["state"]] == [["momentum_buffer"]]
 
@@ -157,7 +155,6 @@ def test_the_names_are_those_of_torch(zygote, made, names):
 
 
 def test_what_is_neither_module_nor_optimizer_is_named(zygote):
-    """A state of something else is an error that names what came."""
     error = told(zygote, "def f():\n    return None", "return attempt(lambda: state(student.f()))")
     assert (error.type, error.text) == ("TypeError", "NoneType is neither a module nor an optimizer")
 
@@ -200,6 +197,5 @@ def f(cell, readout, x):
 
 
 def test_nothing_leads_from_a_marked_graph_to_the_marks(zygote):
-    """The node that a mark adds shows no name of ours."""
     student = "def f(y):\n    return leads_to_us(y.grad_fn, type(y.grad_fn))"
     assert told(zygote, CRAWL + student, "return student.f(mark(torch.ones(2, requires_grad=True)))") is False

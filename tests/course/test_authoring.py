@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 from handbook import blocks, played
-from tiny_course import write_course, write_notebook
+from tiny_course import built, write_course, write_notebook
 
 import grader
 from grader.course.assignment import MAY_COME_IN
-from grader.course.build import build
 from grader.course.course import Course
 from grader.doctor.known_answers import equals_of
 from grader.doctor.mutants import mutants
@@ -33,8 +32,7 @@ def page():
 def test_the_story_is_true(page, tmp_path, monkeypatch, shared_zygote):
     """Who follows the page from its top sees what it shows, the kill matrix included."""
     root = write_course(tmp_path / "course")
-    course = Course.find(root)
-    build(course.assignments.values(), root / "assignments", course.all_points())
+    built(root)
     monkeypatch.chdir(root)
     monkeypatch.setenv("COLUMNS", "110")
     ours = [finder for finder in sys.meta_path if "Rewriting" not in type(finder).__name__]
@@ -83,7 +81,6 @@ def _a_student_is_told(course, folder):
 
 
 def test_torch_does_what_the_page_says(page, tmp_path):
-    """The fact the question is made of is one of torch."""
     examples = [block.text for block in blocks(page) if block.language == "pycon"]
     (tmp_path / "facts.txt").write_text("\n".join(examples), encoding="utf-8")
     command = [sys.executable, "-m", "doctest", "facts.txt"]
@@ -118,7 +115,6 @@ def test_the_builders_are_told_with_what_they_take(page):
 
 
 def test_the_page_shows_python(page):
-    """Every block of Python can be parsed, and belongs to a file that the story writes."""
     python = [block for block in blocks(page) if block.language == "python"]
     for block in python:
         ast.parse(block.text)

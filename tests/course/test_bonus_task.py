@@ -7,10 +7,8 @@ import sys
 import nbformat
 import pytest
 from tiny_class import CHECKS
-from tiny_course import RIGHT, SOURCE, write_course
+from tiny_course import RIGHT, SOURCE, built, edit, write_course
 
-from grader.course.build import build
-from grader.course.course import Course
 from grader.course.notebook_source import read_assignment
 from grader.errors import CourseError
 from grader.student.check import NotebookReport, QuestionReport
@@ -81,6 +79,11 @@ def root(tmp_path):
 
 
 @pytest.fixture
+def assignments(root):
+    return built(root).root / "assignments"
+
+
+@pytest.fixture
 def klass(klass):
     """Three students: who solved the bonus task, who tried it, and who did not."""
     with_end_task(klass.course)
@@ -90,28 +93,22 @@ def klass(klass):
     return klass
 
 
-def test_a_notebook_asks_for_the_end_task_last_and_without_points(root):
+def test_a_notebook_asks_for_the_end_task_last_and_without_points(assignments):
     """Below its heading stands that it earns no points; the afterword is no cell of the notebook."""
-    course = Course.find(root)
-    build(course.assignments.values(), root / "assignments", course.all_points())
-    notebook = nbformat.read(root / f"assignments/{STEM}.ipynb", as_version=4)
-    sources = [cell.source for cell in notebook.cells]
-    assert "## Bonus task · Three times\n\n*no points; your feedback says what you found*" in "\n".join(
-        sources
-    )
+    sources = [cell.source for cell in nbformat.read(assignments / f"{STEM}.ipynb", as_version=4).cells]
+    heading = "## Bonus task · Three times\n\n*no points; your feedback says what you found*"
+    assert heading in "\n".join(sources)
     assert sources[-2] == 'grader.check("end")'
     assert not any("has a history" in source for source in sources)
 
 
-def test_the_check_of_a_student_says_the_afterword(root):
+def test_the_check_of_a_student_says_the_afterword(assignments):
     """Otter shows it below a check that passes, its code as code; with one that fails it is not shown."""
-    course = Course.find(root)
-    build(course.assignments.values(), root / "assignments", course.all_points())
-    check = str(root / f"assignments/tests/{STEM}/end.py")
+    check = str(assignments / f"tests/{STEM}/end.py")
     shown = subprocess.run([sys.executable, "-c", SHOWN, check], capture_output=True, text=True, check=True)
-    seen = shown.stdout.splitlines()
-    assert "<code>3 * x</code> has a history, &lt;as&gt; <code>x</code> has." in seen[0]
-    assert "has a history" not in seen[1]
+    passed, failed = shown.stdout.splitlines()
+    assert "<code>3 * x</code> has a history, &lt;as&gt; <code>x</code> has." in passed
+    assert "has a history" not in failed
 
 
 def test_an_end_task_is_no_part_of_the_score(klass):
@@ -126,11 +123,10 @@ def test_an_end_task_is_no_part_of_the_score(klass):
 
 def test_feedback_and_report_tell_how_it_stands(klass):
     """A line of each student's feedback says it, without points; the report counts the class."""
-    told = [
-        (klass.out / f"feedback/{student}/{STEM}.md").read_text(encoding="utf-8")
-        for student in ("ada", "ben", "eve")
-    ]
-    solved, tried, not_tried = (text.partition("## Bonus task")[2] for text in told)
+    pages = (klass.out / f"feedback/{student}/{STEM}.md" for student in ("ada", "ben", "eve"))
+    solved, tried, not_tried = (
+        page.read_text(encoding="utf-8").partition("## Bonus task")[2] for page in pages
+    )
     assert solved.startswith(" · Three times: solved")
     assert "`3 * x` has a history" in solved.replace("\\", "")
     assert tried.startswith(" · Three times: 1 of 2 checks passed")
@@ -149,11 +145,11 @@ def test_feedback_and_report_tell_how_it_stands(klass):
         ("passes", "fails", "2 of 2 public checks pass. The bonus task does not pass."),
     ],
 )
-def test_the_check_counts_questions_and_says_how_the_end_task_stands(root, of_questions, of_end_task, told):
+def test_the_check_counts_questions_and_says_how_the_end_task_stands(
+    assignments, of_questions, of_end_task, told
+):
     """A bonus task is no question: `grader check` does not count it among them."""
-    course = Course.find(root)
-    build(course.assignments.values(), root / "assignments", course.all_points())
-    notebook = open_notebook(root / f"assignments/{STEM}.ipynb")
+    notebook = open_notebook(assignments / f"{STEM}.ipynb")
     statuses = [of_end_task if question.id == "end" else of_questions for question in notebook.questions]
     report = NotebookReport(notebook, (), tuple(map(QuestionReport, notebook.questions, statuses)))
     assert next(closing(report)) == told
@@ -172,11 +168,7 @@ def test_an_end_task_stands_last(root):
 
 def test_an_afterword_needs_a_single_test(root):
     """Otter would show it as soon as the last of several tests passes."""
-    another = (
-        'def test_zero(treble):\n    """Zero stays zero."""\n    assert treble(0) == 0, "It does not."\n\n\n'
-    )
-    master = root / f"solutions/{STEM}.py"
-    text = SOURCE + BONUS_TASK.replace("def test_treble", another + "def test_treble")
-    master.write_text(text, encoding="utf-8")
+    another = 'def test_zero(treble):\n    """Zero stays."""\n    assert treble(0) == 0, "No."\n\n\n'
+    edit(root / f"solutions/{STEM}.py", "def test_treble", f"{another}def test_treble")
     with pytest.raises(CourseError, match="a question with an afterword has one test"):
-        read_assignment(master)
+        read_assignment(root / f"solutions/{STEM}.py")

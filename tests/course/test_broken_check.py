@@ -13,15 +13,6 @@ def klass(klass):
     return klass
 
 
-def refused(klass):
-    """What `grade` says, when nothing but observations and their seed has been written."""
-    ended = klass.run("grade", klass.submissions, "--out", klass.out)
-    assert ended.exit_code == 2
-    written = {path.relative_to(klass.out).parts[0] for path in klass.out.rglob("*") if path.is_file()}
-    assert written <= {"reference", ".lock"}
-    return ended.stderr
-
-
 def line_of(klass, text):
     lines = (klass.course / "tests" / "hidden" / "test_01_tiny.py").read_text(encoding="utf-8").splitlines()
     return next(number for number, line in enumerate(lines, start=1) if text in line)
@@ -30,25 +21,22 @@ def line_of(klass, text):
 @pytest.mark.parametrize(
     ("broken", "told"),
     [
-        (
-            "w.isleaf",
-            "'Tensor' object has no attribute 'isleaf'; w is a tensor, did you mean is_leaf?",
-        ),
+        ("w.isleaf", "'Tensor' object has no attribute 'isleaf'; w is a tensor, did you mean is_leaf?"),
         ("not w.is_leaf", "This is not a leaf."),
     ],
 )
 def test_nobody_is_judged_by_a_check_that_the_reference_fails(klass, broken, told):
     """`grade` names file, line and the error's own text, exits 2 and writes no result."""
     klass.edit_checks((SEEN, W + broken))
-    said = refused(klass)
-    (line,) = [
-        line for line in said.splitlines() if f"test_01_tiny.py, line {line_of(klass, broken)}: " in line
-    ]
+    ended = klass.run("grade", klass.submissions, "--out", klass.out)
+    assert ended.exit_code == 2
+    assert {path.relative_to(klass.out).parts[0] for path in klass.files()} <= {"reference", ".lock"}
+    place = f"test_01_tiny.py, line {line_of(klass, broken)}: "
+    (line,) = [line for line in ended.stderr.splitlines() if place in line]
     assert line.endswith(f"{told} (test_leaf)")
 
 
 def test_a_class_that_was_graded_keeps_its_results(klass):
-    """A check that is broken later changes nothing of what is there, though it is only judged again."""
     klass.grade()
     before = klass.files("submissions", "feedback")
     klass.edit_checks((SEEN, f"{W}w.isleaf"))

@@ -82,30 +82,23 @@ def assignment(tmp_path: Path) -> Assignment:
 
 
 def test_the_notebook_holds_stubs_and_no_answers(assignment):
-    """A student sees the stubs between heading and check, and nowhere an answer or a marker."""
-    notebook = student_notebook(assignment, POINTS["01_tiny"])
-    sources = [cell.source for cell in notebook.cells]
-    assert sources[4:6] == [assignment.questions[0].starter_code, 'grader.check("q1")']
-    assert assignment.questions[1].starter_code in sources
-    for secret in ("return 2 * x", "BEGIN SOLUTION", "STUB"):
-        assert secret not in json.dumps(notebook)
-
-
-def test_the_heading_shows_the_points(assignment):
-    """Under each question's heading stands what it is worth, then the task."""
-    notebook = student_notebook(assignment, POINTS["01_tiny"])
-    sources = [cell.source for cell in notebook.cells]
-    assert "## q1 · Twice as much\n\n*5 points*\n\nRepair `double`." in sources
-    assert any(source.startswith("## q2 · A module that doubles\n\n*2.5 points*") for source in sources)
-
-
-def test_the_notebook_is_valid_and_without_outputs(assignment):
-    """Every notebook front end accepts it: format 4.5, a Python kernel, no outputs."""
+    """Below each heading are the points and the task, then the stub and the check; no output, no answer."""
     notebook = student_notebook(assignment, POINTS["01_tiny"])
     nbformat.validate(notebook)
     assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)
     assert notebook.metadata.kernelspec.name == "python3"
     assert all(cell.outputs == [] for cell in notebook.cells if cell.cell_type == "code")
+    sources = [cell.source for cell in notebook.cells]
+    first, second = assignment.questions
+    assert sources[3:6] == [
+        "## q1 · Twice as much\n\n*5 points*\n\nRepair `double`.",
+        first.starter_code,
+        'grader.check("q1")',
+    ]
+    assert any(source.startswith("## q2 · A module that doubles\n\n*2.5 points*") for source in sources)
+    assert second.starter_code in sources
+    for secret in ("return 2 * x", "BEGIN SOLUTION", "STUB"):
+        assert secret not in json.dumps(notebook)
 
 
 def test_a_question_without_points_is_refused(assignment):
@@ -138,7 +131,6 @@ def test_a_changed_task_changes_no_cell_id(assignment):
 
 
 def test_only_what_changed_is_written(assignment, tmp_path):
-    """A second build writes nothing, and nothing unfinished is left behind."""
     folder = tmp_path / "assignments"
     build([assignment], folder, POINTS)
     (folder / "tests" / "01_tiny" / "q1.py").write_text("old", encoding="utf-8")
@@ -158,7 +150,6 @@ def test_what_cannot_be_written_is_told_and_leaves_nothing(assignment, tmp_path)
 
 
 def test_outdated_names_what_differs(assignment, tmp_path):
-    """Missing, edited and orphaned files are named; right after a build there are none."""
     folder = tmp_path / "assignments"
     notebook, check = folder / "01_tiny.ipynb", folder / "tests" / "01_tiny" / "q1.py"
     assert outdated([assignment], folder, POINTS) == [notebook, check]
@@ -208,10 +199,7 @@ def imports(source: str) -> set[str]:
 @pytest.mark.skipif(importlib.util.find_spec("otter") is None, reason="needs the extra `otter`")
 @pytest.mark.parametrize(
     "beside_tests",
-    [
-        pytest.param(False, id="notebook alone"),
-        pytest.param(True, id="beside the folder tests", marks=pytest.mark.long),
-    ],
+    [pytest.param(False, id="alone"), pytest.param(True, id="beside tests", marks=pytest.mark.long)],
 )
 def test_otter_runs_the_checks_in_a_kernel(assignment, tmp_path, beside_tests):
     """Without the course's package Otter says our words, of a missing return too, and passes the answer."""
@@ -220,29 +208,26 @@ def test_otter_runs_the_checks_in_a_kernel(assignment, tmp_path, beside_tests):
     if not beside_tests:
         (folder / "tests").rename(tmp_path / "elsewhere")
     notebook = student_notebook(assignment, POINTS["01_tiny"])
-    answer = nbformat.v4.new_code_cell(assignment.questions[0].answer)
-    again = nbformat.v4.new_code_cell('grader.check("q1")')
-    hidden = nbformat.v4.new_code_cell('import sys\nsys.modules["grader"] = None')
-    without_return = nbformat.v4.new_code_cell("def double(x):\n    2 * x")
-    once_more = nbformat.v4.new_code_cell(again.source)
-    notebook.cells = [hidden, *notebook.cells, without_return, again, answer, once_more]
-    cells = execute(notebook, folder)
-    untouched, nothing, answered = (page(cell) for cell in cells if cell.source == again.source)
-    assert "Not yet: The result is twice the argument" in untouched
-    assert "ä: double([1, 1]) is [1.0, 1.0]." in untouched
-    assert "AssertionError: double returned None: is a return missing?" in nothing
-    assert "passed!" in answered
-
-
-def execute(notebook: nbformat.NotebookNode, folder: Path) -> list[nbformat.NotebookNode]:
-    """Run a notebook as Jupyter would, in a process of its own, and return its cells."""
+    check = 'grader.check("q1")'
+    hidden, *after = map(
+        nbformat.v4.new_code_cell,
+        (
+            'import sys\nsys.modules["grader"] = None',
+            *("def double(x):\n    2 * x", check),
+            *(assignment.questions[0].answer, check),
+        ),
+    )
+    notebook.cells = [hidden, *notebook.cells, *after]
     path = folder / "executed.ipynb"
     nbformat.write(notebook, path)
     command = [sys.executable, "-m", "jupyter", "execute", "--inplace", "--timeout=120", path.name]
     subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=240)
-    return nbformat.read(path, as_version=4).cells
-
-
-def page(cell: nbformat.NotebookNode) -> str:
-    """Return what a front end draws below a cell."""
-    return "".join(output.get("data", {}).get("text/html", "") for output in cell.outputs)
+    untouched, nothing, answered = (
+        "".join(output.get("data", {}).get("text/html", "") for output in cell.outputs)
+        for cell in nbformat.read(path, as_version=4).cells
+        if cell.source == check
+    )
+    assert "Not yet: The result is twice the argument" in untouched
+    assert "ä: double([1, 1]) is [1.0, 1.0]." in untouched
+    assert "AssertionError: double returned None: is a return missing?" in nothing
+    assert "passed!" in answered

@@ -65,20 +65,12 @@ def told(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("line", CHECKS)
 def test_what_is_there_is_told(told, line):
-    """File and line, the error's own text, and what there is: the author need not start a debugger."""
     assert CHECKS[line] in told(line)
 
 
 @pytest.mark.parametrize(
     "line",
-    [
-        '{}["a"]',
-        "1 / 0",
-        "undefined",
-        'next(iter([facts]))["x"]',
-        'facts["loss"] + "text"',
-        'int("one")',
-    ],
+    ['{}["a"]', "1 / 0", "undefined", 'next(iter([facts]))["x"]', 'facts["loss"] + "text"', 'int("one")'],
 )
 def test_where_nothing_is_known_nothing_is_added(told, line):
     """What would have to be computed again, or is no fact, is told as Python tells it."""

@@ -47,13 +47,11 @@ def outcome(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def taught():
-    """Where each claim is taught."""
     return WRITER["places"](read_assignment(path) for path in sorted((ROOT / "solutions").glob("*.py")))
 
 
 @pytest.mark.parametrize("identity", CLAIMS)
 def test_torch_does(outcome, identity):
-    """What is said about the claim is what the installed torch does."""
     failures, stderr = outcome
     claim = CLAIMS[identity]
     assert identity in failures, f"{identity} was not run: {stderr}"
@@ -64,7 +62,6 @@ def test_torch_does(outcome, identity):
 
 
 def test_a_claim_that_does_not_hold_is_named(outcome):
-    """So is a warning that no claim expects; the others are run all the same."""
     failures, _ = outcome
     assert "seen = 3" in failures["S9.1"]
     assert "UserWarning: odd" in failures["S9.2"]
@@ -78,18 +75,11 @@ def test_no_claim_is_missing():
 
 
 def test_every_claim_is_taught(taught):
-    """A text of a master is tagged with it."""
-    nowhere = [identity for identity in CLAIMS if identity not in taught]
-    assert nowhere == [], "tag the text of a master that teaches it: `claim ID`"
-
-
-def test_tags_name_claims(taught):
-    """A master's tag is the id of a claim."""
-    assert set(taught) <= set(CLAIMS)
+    """A text of a master is tagged with the id of each claim, and with no other."""
+    assert taught.keys() == CLAIMS.keys(), "tag the text of a master that teaches it: `claim ID`"
 
 
 def test_the_page_is_current():
-    """docs/claims.md is what the claims and the masters say now."""
     current = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
     assert current == WRITER["page"](ROOT), "run: python docs/claims.py"
 
@@ -132,7 +122,6 @@ def test_a_text_with_a_heading_within_has_no_place(tmp_path):
 
 
 def test_a_claim_says_what_is_true_of_it(tmp_path):
-    """Its docstring has a verdict."""
     (tmp_path / "claimed.py").write_text('def s9_1():\n    """Pigs fly."""\n', encoding="utf-8")
     with pytest.raises(ValueError, match=r"S9\.1: state the claim in the docstring"):
         WRITER["claims_by_text"](tmp_path)

@@ -34,7 +34,6 @@ class Meta(type):
 
 @pytest.fixture
 def load(tmp_path, monkeypatch):
-    """Imports a text as a check file."""
     numbers = itertools.count()
 
     def imported(text, name=None):
@@ -52,8 +51,6 @@ def load(tmp_path, monkeypatch):
 
 @pytest.fixture
 def refused(load):
-    """The complaint about a text."""
-
     def complaint(text):
         with pytest.raises(CourseError) as caught:
             load(text)
@@ -73,8 +70,6 @@ def run(bundle, name, student=None, **words):
     exec(compile(bundle, "<inside>", "exec", dont_inherit=True), names)
     return names[name](student)
 
-
-# --- what is refused
 
 FOREIGN_NAMES = {
     "in the body": ("return LIMIT", "LIMIT"),
@@ -99,137 +94,111 @@ FOREIGN_NAMES = {
 
 @pytest.mark.parametrize(("body", "name"), FOREIGN_NAMES.values(), ids=FOREIGN_NAMES)
 def test_a_foreign_name_is_refused(refused, body, name):
-    """A name that is not the function's own is refused wherever in the function it is, and named."""
     text = refused("@inside\ndef seen(student):\n" + textwrap.indent(body, "    "))
-    assert re.match(
-        rf"{sys.modules['check_file_0'].__file__}, line \d+: seen uses {name}, which does not", text
-    )
+    assert re.match(rf"{sys.modules['check_file_0'].__file__}, line \d+: seen uses {name}, which", text)
 
 
-@pytest.mark.parametrize("builtin", ["open", "eval", "exec", "compile", "__import__", "input", "breakpoint"])
-def test_a_builtin_that_reaches_out_is_refused(refused, builtin):
-    """Builtins that reach files, other code or the terminal are refused by name."""
-    text = refused(f"@inside\ndef seen(student):\n    return lambda: {builtin}\n")
-    assert f"uses {builtin}, which does not travel" in text
+SEEN = "@inside\ndef seen(student):\n    return {}\n"
+NO_TRAVELLERS = [
+    # Builtins that reach files, other code or the terminal.
+    *(
+        (SEEN.format(f"lambda: {name}"), name)
+        for name in ("open", "eval", "exec", "compile", "__import__", "input", "breakpoint")
+    ),
+    # What is called otherwise outside than inside would be something else there.
+    *(
+        (f"{definition}\n{SEEN.format(name)}", name)
+        for definition, name in (
+            ("from grader.inside import torch as th", "th"),
+            ("from grader.inside import torch as snap", "snap"),
+            ("zeros = torch.zeros", "zeros"),
+            ("snap = torch.zeros", "snap"),
+            ("@inside\ndef helper():\n    pass\nalias = helper", "alias"),
+            ("max = LIMIT", "max"),
+            ('first = contract("double", {"x": data("n")}, name="first")', "first"),
+        )
+    ),
+    # A helper or class may name no more, and neither may its signature and bases.
+    *(
+        (f"@inside\n{definition}\n", name)
+        for definition, name in (
+            ("def helper():\n    return LIMIT", "LIMIT"),
+            ("def helper(n: LIMIT):\n    return n", "LIMIT"),
+            ("def helper() -> LIMIT:\n    return 1", "LIMIT"),
+            ("class Helper:\n    n = LIMIT", "LIMIT"),
+            ("class Helper(functools.partial):\n    pass", "functools"),
+            ("class Helper(dict, metaclass=Meta):\n    pass", "Meta"),
+            ("class Helper(nn.Module):\n    def forward(self, x):\n        return open", "open"),
+            ("class Helper:\n    @functools.cache\n    def f(self):\n        return 1", "functools"),
+        )
+    ),
+]
 
 
-OTHER_NAMES_FOR_WORDS = {
-    "a shorter name": ("from grader.inside import torch as th", "th"),
-    "another word's name": ("from grader.inside import torch as snap", "snap"),
-    "part of a word": ("zeros = torch.zeros", "zeros"),
-    "a part under a word's name": ("snap = torch.zeros", "snap"),
-    "a helper's other name": ("@inside\ndef helper():\n    pass\nalias = helper", "alias"),
-    "a builtin's name for something else": ("max = LIMIT", "max"),
-    "a contract": ('first = contract("double", {"x": data("n")}, name="first")', "first"),
-}
+@pytest.mark.parametrize(("text", "name"), NO_TRAVELLERS)
+def test_what_does_not_travel_is_refused_by_name(refused, text, name):
+    assert f"uses {name}, which does not travel" in refused(text)
 
 
-@pytest.mark.parametrize(("definition", "name"), OTHER_NAMES_FOR_WORDS.values(), ids=OTHER_NAMES_FOR_WORDS)
-def test_a_word_is_known_by_its_own_name_only(refused, definition, name):
-    """What is called otherwise outside than inside is refused, for inside it would be something else."""
-    text = refused(f"{definition}\n@inside\ndef seen(student):\n    return {name}\n")
-    assert f"uses {name}, which does not travel" in text
+STATEMENTS = ("import os", "from os import path", "global LIMIT", "import torch as t")
+PLACES = ("{}", "def f():\n    {}", "class A:\n    {}")
+ASSERTS = SEEN.replace("return {}", "def f():\n        assert student, 'no'")
+BELOW = "@inside\ndef first():\n    return second()\n@inside\ndef second():\n    return LIMIT\n"
+REFUSED = [
+    *(  # an import or a global statement at any depth
+        (SEEN.replace("return {}", place.format(each).replace("\n", "\n    ")), f"says `{each}`")
+        for place in PLACES
+        for each in STATEMENTS
+    ),
+    (ASSERTS, ", line 16: seen contains an assert"),
+    (BELOW, "make it a local, or mark its definition @inside (above this one)"),
+    *(  # a default that is not a literal
+        (
+            f"@inside\ndef helper({signature}{each}):\n    return 1\n",
+            f"line 14: helper has the default {each}",
+        )
+        for each in ("LIMIT", "torch.float32", "[LIMIT]", "lambda: 1")
+        for signature in ("n=", "*, n=")
+    ),
+    *(  # another decorator, which would stay outside
+        (f"@{ours}\n@{each}\ndef seen(student):\n    'Seen.'\n    return 1\n", f"has the decorator @{each}")
+        for each in ("functools.cache", "points(2)")
+        for ours in ("picture", "inside")
+    ),
+    *(  # a helper called like a word or a builtin would replace it in other helpers
+        (f"@inside\ndef {name}():\n    return 1\n", f"hides what is called {name} inside")
+        for name in ("snap", "torch", "F", "sum", "print")
+    ),
+    ("inside(lambda: 1)", "must be a function or a class"),
+    ("@inside\nasync def helper():\n    pass\n", "must be a function or a class"),
+    *(
+        (f"@picture\ndef seen({signature}):\n    'Seen.'\n", "picture seen must take exactly one argument")
+        for signature in ("", "student, other", "student, n=1")
+    ),
+]
 
 
-@pytest.mark.parametrize(
-    ("definition", "name"),
-    [
-        ("def helper():\n    return LIMIT", "LIMIT"),
-        ("def helper(n: LIMIT):\n    return n", "LIMIT"),
-        ("def helper() -> LIMIT:\n    return 1", "LIMIT"),
-        ("class Helper:\n    n = LIMIT", "LIMIT"),
-        ("class Helper(functools.partial):\n    pass", "functools"),
-        ("class Helper(dict, metaclass=Meta):\n    pass", "Meta"),
-        ("class Helper(nn.Module):\n    def forward(self, x):\n        return open", "open"),
-        ("class Helper:\n    @functools.cache\n    def f(self):\n        return 1", "functools"),
-    ],
-)
-def test_a_helper_obeys_the_same_rule(refused, definition, name):
-    """A helper or class may name no more, and neither may its signature and bases."""
-    assert f"uses {name}, which does not travel" in refused(f"@inside\n{definition}\n")
-
-
-def test_a_helper_has_to_stand_above(refused):
-    """A helper that is defined below its user is refused, for its own names are not checked yet."""
-    text = refused("@inside\ndef first():\n    return second()\n@inside\ndef second():\n    return LIMIT\n")
-    assert ": first uses second" in text
-    assert "(above this one)" in text
-
-
-@pytest.mark.parametrize(
-    "statement", ["import os", "from os import path", "global LIMIT", "import torch as t"]
-)
-@pytest.mark.parametrize("place", ["{}", "def f():\n    {}", "class A:\n    {}"])
-def test_no_statement_fetches_a_name(refused, statement, place):
-    """An import or a global statement is refused at any depth, and quoted."""
-    body = textwrap.indent(place.format(statement), "    ")
-    assert f"says `{statement}`" in refused(f"@inside\ndef seen(student):\n{body}\n")
-
-
-def test_an_inside_function_asserts_nothing(refused):
-    """A verdict inside is refused, in a nested function too."""
-    text = refused("@inside\ndef seen(student):\n    def f():\n        assert student, 'no'\n    f()\n")
-    assert ", line 16: seen contains an assert" in text
-
-
-@pytest.mark.parametrize("default", ["LIMIT", "torch.float32", "[LIMIT]", "lambda: 1"])
-@pytest.mark.parametrize("signature", ["n={}", "*, n={}"])
-def test_a_computed_default_is_refused(refused, default, signature):
-    """A default that is not a literal is refused, and quoted."""
-    text = refused(f"@inside\ndef helper({signature.format(default)}):\n    return 1\n")
-    assert f"{sys.modules['check_file_0'].__file__}, line 14: helper has the default {default}" in text
-
-
-@pytest.mark.parametrize("decorator", ["functools.cache", "points(2)"])
-@pytest.mark.parametrize("ours", ["picture", "inside"])
-def test_another_decorator_is_refused(refused, decorator, ours):
-    """No other decorator may be at what is sent, because it would stay outside."""
-    text = refused(f"@{ours}\n@{decorator}\ndef seen(student):\n    'Seen.'\n    return 1\n")
-    assert f"has the decorator @{decorator}" in text
-
-
-@pytest.mark.parametrize("name", ["snap", "torch", "F", "sum", "print"])
-def test_a_definition_hides_no_word(refused, name):
-    """A helper called like a word or a builtin is refused, for it would replace it in other helpers."""
-    assert f"hides what is called {name} inside" in refused(f"@inside\ndef {name}():\n    return 1\n")
+@pytest.mark.parametrize(("text", "words"), REFUSED)
+def test_what_breaks_a_rule_is_refused(refused, text, words):
+    assert words in refused(text)
 
 
 def test_a_definition_may_be_called_like_a_word_of_no_use(load):
     """A word that came after a check file was written costs it nothing: its own definition counts there."""
-    module = load(
-        "@inside\ndef gradients():\n    return 7\n@inside\ndef vjp(student):\n    return gradients()\n"
-    )
+    module = load("@inside\ndef gradients():\n    return 7\n@inside\ndef vjp(_):\n    return gradients()\n")
     assert run(bundle_of(module, "vjp"), "vjp", gradients="the word") == 7
 
 
 def test_a_definition_hides_no_word_that_travels_along(load):
     """Where a helper uses the word, and its neighbour is called like it, one of them would be lost."""
-    load("@inside\ndef small():\n    return snap(1)\n", name="inside_of_this_test")
+    load("@inside\ndef small():\n    return snap(1)\n", name="the_inside_file")
     module = load(
-        "from inside_of_this_test import small\ndel snap\n@inside\ndef snap():\n    return 2\n"
+        "from the_inside_file import small\ndel snap\n@inside\ndef snap():\n    return 2\n"
         "@inside\ndef seen(student):\n    return small(), snap()\n"
     )
-    with pytest.raises(
-        CourseError, match=r"line 14: small uses snap of grader.inside, and an @inside definition"
-    ):
+    with pytest.raises(CourseError, match=r"line 14: small uses snap of grader.inside, and an @inside"):
         _ = bundle_of(module, "seen")
 
-
-@pytest.mark.parametrize("text", ["inside(lambda: 1)", "@inside\nasync def helper():\n    pass\n"])
-def test_only_functions_and_classes_travel(refused, text):
-    """A lambda or a coroutine is refused: it has no definition that could travel."""
-    assert "must be a function or a class" in refused(text)
-
-
-@pytest.mark.parametrize("signature", ["", "student, other", "student, n=1"])
-def test_a_picture_takes_the_student_and_nothing_else(refused, signature):
-    """A picture with another number of arguments is refused by name."""
-    assert "picture seen must take exactly one argument" in refused(
-        f"@picture\ndef seen({signature}):\n    'Seen.'\n"
-    )
-
-
-# --- what is allowed
 
 ALLOWED = """
 @inside
@@ -284,23 +253,15 @@ def fail():
 
 def test_own_names_helpers_words_and_builtins_are_allowed(load):
     """Locals, nested definitions, helpers, recursion, words and builtins work where they arrive."""
-    bundle = bundle_of(load(ALLOWED), "seen")
-    assert run(bundle, "seen", SimpleNamespace(three=3, fail=fail)) == {
-        "total": 20,
-        "start": 2,
-        "grid": {(1, 0): 0, (1, 1): 1},
-        "caught": "no",
-        "count": 3,
-        "floor": 2,
-        "down": [2, 1],
-        "by": 4,
-    }
+    found = run(bundle_of(load(ALLOWED), "seen"), "seen", SimpleNamespace(three=3, fail=fail))
+    assert found.pop("grid") == {(1, 0): 0, (1, 1): 1}
+    assert found == dict(total=20, start=2, caught="no", count=3, floor=2, down=[2, 1], by=4)  # noqa: C408
 
 
 def test_a_module_can_be_subclassed(load):
     """A class of torch may be a base outside, where it does not exist, and is the real one inside."""
     module = load(
-        "@inside\nclass Net(nn.Module):\n    pass\n@inside\ndef seen(student):\n    return Net().answer\n"
+        "@inside\nclass Net(nn.Module):\n    pass\n@inside\ndef seen(_):\n    return Net().answer\n"
     )
     real = SimpleNamespace(Module=type("Module", (), {"answer": 42}))
     assert run(bundle_of(module, "seen"), "seen", nn=real) == 42
@@ -308,46 +269,21 @@ def test_a_module_can_be_subclassed(load):
 
 def test_a_bundle_is_what_is_needed_once_and_in_order(load):
     """A helper travels once, before its users; a helper nobody uses and all decorators stay."""
-    module = load(
-        """
-        @inside
-        def base():
-            return 1
-
-        @inside
-        def left():
-            return base()
-
-        @inside
-        def right():
-            return base()
-
-        @inside
-        def unused():
-            return 0
-
-        @inside
-        def seen(student):
-            return left() + right()
-        """
+    returned = {"base": 1, "left": "base()", "right": "base()", "unused": 0, "seen": "left() + right()"}
+    head = "def {}({}):"
+    text = "".join(
+        f"@inside\n{head.format(name, 'student' * (name == 'seen'))}\n    return {value}\n"
+        for name, value in returned.items()
     )
-    bundle = bundle_of(module, "seen")
-    heads = [line for line in bundle.splitlines() if not line.startswith(" ")]
-    assert [head for head in heads if head] == [
-        "def base():",
-        "def left():",
-        "def right():",
-        "def seen(student):",
-    ]
+    bundle = bundle_of(load(text), "seen")
+    heads = [line for line in bundle.splitlines() if line and not line.startswith(" ")]
+    assert heads == ["def base():", "def left():", "def right():", "def seen(student):"]
     assert run(bundle, "seen") == 2
 
 
 def test_helpers_of_the_neighbour_travel(load):
-    """A helper imported from the file of helpers travels like one of the same file."""
-    load("@inside\ndef helper():\n    return 7\n", name="inside_of_this_test")
-    module = load(
-        "from inside_of_this_test import helper\n@inside\ndef seen(student):\n    return helper()\n"
-    )
+    load("@inside\ndef helper():\n    return 7\n", name="the_inside_file")
+    module = load("from the_inside_file import helper\n@inside\ndef seen(_):\n    return helper()\n")
     assert run(bundle_of(module, "seen"), "seen") == 7
 
 
@@ -355,10 +291,10 @@ def test_two_helpers_of_one_name_are_refused(load):
     """Two helpers of the same name cannot travel together, for one would replace the other."""
     load(
         "@inside\ndef size():\n    return 1\n@inside\ndef other():\n    return size()\n",
-        name="inside_of_this_test",
+        name="the_inside_file",
     )
     module = load(
-        "from inside_of_this_test import other\n@inside\ndef size():\n    return 2\n"
+        "from the_inside_file import other\n@inside\ndef size():\n    return 2\n"
         "@inside\ndef seen(student):\n    return size() + other()\n"
     )
     with pytest.raises(CourseError, match="seen uses two different @inside definitions named size"):
@@ -411,8 +347,6 @@ def test_a_text_that_is_a_value_travels(load):
     assert run(bundle, "seen") == "value"
 
 
-# --- contracts and pictures
-
 ONE = """
 @inside
 def trained(student):
@@ -435,7 +369,6 @@ def test_the_attributes_of_a_contract_are_those_of_its_helpers_too(load):
 
 
 def test_what_an_author_says_of_a_contract_is_kept(load):
-    """Question and time are as the author said, and have defaults otherwise."""
     one, two = contracts_defined(load(ONE + TWO)).values()
     assert (one.name, one.question, one.seconds) == ("one", None, CONTRACT_SECONDS)
     assert (two.name, two.question, two.seconds) == ("two", "q2", 5)
@@ -465,9 +398,6 @@ def test_the_seed_of_a_contract(load):
     assert len(set(seeds)) == 4
     assert seeds[0] == one.seed(1, "01_a")
     assert all(0 <= seed < 1 << 32 for seed in seeds)
-
-
-# --- placeholders
 
 
 def test_a_word_cannot_be_used_outside():

@@ -33,7 +33,6 @@ X = {"x": tensor("n k"), "model": network()}
     ],
 )
 def test_an_unknown_word_is_refused_with_the_nearest_known_one(options, nearest):
-    """Wherever the word is in the declaration."""
     with pytest.raises(CourseError, match=f"did you mean '{nearest}'"):
         declared("f", X, **options)
 

@@ -112,7 +112,6 @@ def test_a_picture_is_drawn_once(root, shared_zygote, request):
 
 
 def test_without_a_picture_no_worker_is_started(root, no_worker):
-    """A course that shows none is built as quickly as ever."""
     edit(root / MASTER, 'tags=["drawn"]', "")
     assert built(root)
 
@@ -121,16 +120,11 @@ def test_without_a_picture_no_worker_is_started(root, no_worker):
     ("old", "new", "told"),
     [
         ("total=total", "total=missing", "missing' is not defined"),
-        (
-            "total=total, w=w",
-            "number=1",
-            "xray(number=1) shows nothing. Name tensors, or modules",
-        ),
+        ("total=total, w=w", "number=1", "xray(number=1) shows nothing. Name tensors, or modules"),
         ("print(w)", "1 / 0", "ZeroDivisionError"),
     ],
 )
 def test_what_cannot_be_drawn_is_told_with_its_line(root, shared_zygote, old, new, told):
-    """A cell that fails, or names no tensor, is an error with file, line and reason."""
     edit(root / MASTER, old, new)
     with pytest.raises(CourseError, match=r"01_tiny\.py, line 14: xray") as error:
         built(root)
@@ -146,14 +140,12 @@ def test_what_cannot_be_drawn_is_told_with_its_line(root, shared_zygote, old, ne
     ],
 )
 def test_what_says_too_little_is_refused(root, old, new):
-    """A picture has a caption, and names for what it shows."""
     edit(root / MASTER, old, new)
     with pytest.raises(CourseError, match=r"line 1\d: this cell is tagged `drawn`"):
         read_assignment(root / "solutions" / "01_tiny.py")
 
 
 def test_nothing_is_written_where_nothing_was_drawn(root):
-    """To look at an assignment without pictures leaves no folder behind."""
     edit(root / MASTER, 'tags=["drawn"]', "")
     with drawing(root) as draw:
         draw(read_assignment(root / "solutions" / "01_tiny.py"))

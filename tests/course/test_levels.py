@@ -16,12 +16,10 @@ WITHOUT_SOURCE = [
 
 @pytest.mark.parametrize(("maker", "factor", "name"), WITHOUT_SOURCE)
 def test_a_level_without_a_source_is_in_the_workers_code(maker, factor, name):
-    """Code of the runtime names it; otherwise nothing builds it, and its phrase is false."""
     code = "".join((ROOT / "grader" / "runtime" / f"{file}.py").read_text() for file in ("kinds", "contract"))
     assert f'"{name}"' in code
 
 
 def test_a_source_that_nothing_runs_is_refused():
-    """A factor whose makers pass nothing to sources has none."""
     with pytest.raises(ValueError, match="the sources of b need `takes`"):
         Factor({"a": Level(), "b": Level("is b", "make_b()")})

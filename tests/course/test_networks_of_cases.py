@@ -71,7 +71,6 @@ def networks():
 
 
 def test_layers_are_in_the_modes_that_the_task_names(networks):
-    """A task says of batch norm and dropout exactly in which modes the cases have them."""
     mentioned = 0
     for which, bullet, modes in networks:
         for layer, words in re.findall(SENTENCE, bullet):

@@ -1,7 +1,7 @@
 """What jupytext made of a master is remembered where the doctor remembers things, and nowhere else."""
 
 import pytest
-from tiny_course import write_course
+from tiny_course import edit, write_course
 
 from grader.course.notebook_source import read_assignment
 from grader.memory import FOLDER
@@ -16,7 +16,6 @@ def master(tmp_path):
 
 
 def test_an_unchanged_master_is_not_read_by_jupytext_again(master, monkeypatch):
-    """The assignment is the same, however often it is read."""
     first = read_assignment(master)
     monkeypatch.setattr("jupytext.reads", lambda *_, **__: pytest.fail("it was read again"))
     assert read_assignment(master) == first
@@ -24,15 +23,12 @@ def test_an_unchanged_master_is_not_read_by_jupytext_again(master, monkeypatch):
 
 def test_an_edit_is_read(master):
     """What is remembered belongs to the text, not to the file."""
-    first = read_assignment(master)
-    text = master.read_text(encoding="utf-8")
-    master.write_text(text.replace(first.title, "Another title"), encoding="utf-8")
-    assert first.title in text
+    read_assignment(master)
+    edit(master, "# 1. Tiny", "# 1. Another title")
     assert read_assignment(master).title == "Another title"
 
 
 def test_a_spoiled_memory_is_read_anew(master):
-    """Whatever stands in the file."""
     first = read_assignment(master)
     (remembered,) = (master.parent.parent / FOLDER).glob("*.source.json")
     remembered.write_text('{"', encoding="utf-8")
@@ -40,7 +36,6 @@ def test_a_spoiled_memory_is_read_anew(master):
 
 
 def test_nothing_is_written_where_the_doctor_was_not(master):
-    """To read a course leaves it as it is."""
     folder = master.parent.parent / FOLDER
     folder.rmdir()
     read_assignment(master)

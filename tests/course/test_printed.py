@@ -45,48 +45,33 @@ def test_a_comment_says_what_is_printed(printed, stem):
 
 
 @pytest.mark.parametrize(
-    ("comment", "outputs"),
+    ("comment", "outputs", "is_true"),
     [
-        ("3, because it is so", ["3"]),
-        ("2 again, because .data has its own", ["2"]),
-        (
-            "... has been modified by an inplace operation",
-            ["one of the variables has been modified by an inplace operation"],
-        ),
-        ("False <MulBackward0 ...>, because of x", ["False <MulBackward0 object at 0x7f>"]),
-        ("3, 6, 9: it grows", ["3", "6", "9"]),
-        ("[2.0], then [4.0], because it adds", ["[2.0]", "[4.0]"]),
-        ("1, both times", ["1", "1"]),
+        ("3, because it is so", ["3"], True),
+        ("2 again, because .data has its own", ["2"], True),
+        ("... has been modified by an in-place", ["one of them has been modified by an in-place"], True),
+        ("False <MulBackward0 ...>, because of x", ["False <MulBackward0 object at 0x7f>"], True),
+        ("3, 6, 9: it grows", ["3", "6", "9"], True),
+        ("[2.0], then [4.0], because it adds", ["[2.0]", "[4.0]"], True),
+        ("1, both times", ["1", "1"], True),
+        ("3, because it is so", ["30"], False),
+        ("30, because it is so", ["3"], False),
+        ("3, 6, 9: it grows", ["3", "6", "10"], False),
+        ("1, both times", ["1", "2"], False),
+        ("True, because ...", ["False"], False),
+        ("because it fails", ["an error"], False),
+        ("3", [], False),
     ],
 )
-def test_what_a_comment_may_say(comment, outputs):
-    """The forms in which the notebooks tell an output are understood."""
-    assert says(comment, outputs)
-
-
-@pytest.mark.parametrize(
-    ("comment", "outputs"),
-    [
-        ("3, because it is so", ["30"]),
-        ("30, because it is so", ["3"]),
-        ("3, 6, 9: it grows", ["3", "6", "10"]),
-        ("1, both times", ["1", "2"]),
-        ("True, because ...", ["False"]),
-        ("because it fails", ["an error"]),
-        ("3", []),
-    ],
-)
-def test_what_a_comment_must_not_say(comment, outputs):
+def test_what_a_comment_may_say(comment, outputs, is_true):
     """Another value, a part of one, or a line that was never reached is noticed."""
-    assert not says(comment, outputs)
+    assert says(comment, outputs) is is_true
 
 
 def says(comment, outputs):
     """Whether a comment tells these outputs, one for each turn of a loop."""
     whole = [" ".join(output.split()) for output in outputs]
-    candidates = {between.join(whole) for between in BETWEEN} | (
-        set(whole) if len(set(whole)) == 1 else set()
-    )
+    candidates = {between.join(whole) for between in BETWEEN} | (set(whole) if len({*whole}) == 1 else set())
     return any(output and _begins(comment, output) for output in candidates)
 
 

@@ -96,7 +96,6 @@ def refused(course, tmp_path):
 
 
 def test_everything_is_read(course, tmp_path):
-    """Checks in the order of the file with title, hint and points, contracts, and the question of each."""
     rubric = course(GOOD)
     assert rubric.stem == "01_tiny"
     assert rubric.path == tmp_path / "hidden" / "test_01_tiny.py"
@@ -115,7 +114,6 @@ def test_everything_is_read(course, tmp_path):
 
 
 def test_a_plan_has_all_contracts_and_pictures_of_all_questions(course):
-    """A notebook is observed in every contract of every function, with the run's seed, then in pictures."""
     rubric = course(GOOD)
     asked = rubric.plan(5)
     assert asked.starter_code == {"double": QUESTIONS[0].starter_code, "leaf": QUESTIONS[1].starter_code}
@@ -133,7 +131,6 @@ def test_a_plan_has_all_contracts_and_pictures_of_all_questions(course):
 
 
 def test_one_question_can_be_asked_alone(course):
-    """Asked about one question only, a notebook is asked for nothing of the others."""
     asked = course(GOOD).plan(5, only="q2")
     assert list(asked.starter_code) == list(asked.requests) == ["leaf"]
     assert [request.name for request in asked.requests["leaf"]] == ["made", "shown"]
@@ -155,43 +152,26 @@ BROKEN = {
         ('@picture(question="q2")', '@picture(question="q3")'),
         "picture shown belongs to q3, which the assignment has not",
     ),
-    "a contract of no question": (
-        ('contract("leaf"', 'contract("leave"'),
-        "contract made names no question; say which it belongs to: contract(..., question=",
-    ),
-    "a check of no points": (("@points(1)", "@points(0)"), "line 34: @points(0): a check is worth a number"),
-    "a question without a check": (
-        ('name="made")', 'name="made", question="q1")'),
-        "question q2 (leaf) has no check",
-    ),
-    "an unknown module": (("from grader import", "from greater import"), ", line 3: ModuleNotFoundError"),
+    "a question without a check": (('name="made")', 'name="made", question="q1")'), "q2 (leaf) has no check"),
     "an error of its own": (("@points(1)", '@points(int("one"))'), ": ValueError: "),
-    "a missing file": (("@points(1)", '@points(open("/no/such/file"))'), ": FileNotFound"),
     "the use of a placeholder": (("@points(1)", "@points(torch.ones(1))"), "torch.ones exists only in"),
 }
 
 
 @pytest.mark.parametrize(("change", "words"), BROKEN.values(), ids=BROKEN)
 def test_a_broken_rule_is_named(refused, change, words):
-    """Each rule of checks and contracts is refused with the file, the place and what to do."""
-    old, new = change
-    assert GOOD.count(old) == 1
-    assert words in refused(GOOD.replace(old, new))
+    assert GOOD.count(change[0]) == 1
+    assert words in refused(GOOD.replace(*change))
 
 
 def test_a_missing_file_is_refused(refused):
-    """The text says that every assignment has one."""
     assert "is missing" in refused(None)
 
 
 def test_a_broken_file_can_be_mended(course):
-    """A file that was refused is read again after it was mended, by the same process."""
     with pytest.raises(CourseError):
         course(GOOD.replace("@points(1)", "@pionts(1)"), name="test_02_tiny.py")
     assert course(GOOD + "\n# mended\n", name="test_02_tiny.py").max_score("q1") == 3.5
-
-
-# --- several courses in one process
 
 
 def helping(number):
@@ -211,7 +191,6 @@ def helping(number):
 
 
 def test_two_courses_do_not_mix(course, tmp_path):
-    """Check files and helpers of the same name in two folders are kept apart, read in any order."""
     for number in (1, 2):
         (tmp_path / str(number)).mkdir()
         text = f"from grader.inside import inside\n@inside\ndef size(setup, kind):\n    return {number}\n"

@@ -29,12 +29,12 @@ hints = false
 
 def settings_of(tmp_path, content):
     path = tmp_path / "course.toml"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    if content is not None:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return read_settings(path, lambda: ASKED)
 
 
 def test_everything_that_is_said_is_read(tmp_path):
-    """Each line sets what it says, and whatever is not said is as usual."""
     assert settings_of(tmp_path, FULL) == Settings(
         partial_credit=0.25,
         points={"03_truncated_bptt": {"q1": 10.0}, "09_begun": {"q7": 2.5}},
@@ -44,40 +44,23 @@ def test_everything_that_is_said_is_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[score]\n[limits]\n[feedback]\n[points]\n", b"\xef\xbb\xbf# saved\n"]
+    "content", [None, "", "[score]\n[limits]\n[feedback]\n[points]\n", b"\xef\xbb\xbf# saved\n"]
 )
 def test_nothing_has_to_be_said(tmp_path, content):
-    """An empty file, empty sections and the mark some editors begin with change nothing."""
+    """No file, an empty one, empty sections and the mark some editors begin with change nothing."""
     assert settings_of(tmp_path, content) == Settings()
-
-
-def test_without_a_file_everything_is_as_usual(tmp_path):
-    """A course needs no course.toml."""
-    assert read_settings(tmp_path / "course.toml", dict) == Settings()
 
 
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (
-            "[scores]",
-            "'scores' means nothing here: did you mean score",
-        ),
+        ("[scores]", "'scores' means nothing here: did you mean score"),
         ("[score]\npartial = 1", "'score.partial' means nothing here: did you mean score.partial_credit"),
         ("[limits]\ncels = 1", "did you mean limits.cell"),
         ("[feedback]\nxray = true", "did you mean feedback.xrays"),
-        (
-            "[points.01_leafs]",
-            "'points.01_leafs' means nothing here: did you mean points.01_leaves",
-        ),
-        (
-            "[points.01_leaves]\nq3 = 1",
-            "'points.01_leaves.q3' means nothing here: did you mean points.01_leaves.q",
-        ),
-        (
-            "[score]\npartial_credit = true",
-            "score.partial_credit is true, but has to be a number from 0 to 1",
-        ),
+        ("[points.01_leafs]", "'points.01_leafs' means nothing here: did you mean points.01_leaves"),
+        ("[points.01_leaves]\nq3 = 1", "'points.01_leaves.q3' means nothing here: did you mean points"),
+        ("[score]\npartial_credit = true", "score.partial_credit is true, but has to be a number from 0 to"),
         ("[score]\npartial_credit = nan", "score.partial_credit is nan, but"),
         ("[score]\npartial_credit = 1.5", "score.partial_credit is 1.5, but"),
         ("[score]\npartial_credit = '0.5'", "score.partial_credit is '0.5', but"),
@@ -95,7 +78,6 @@ def test_without_a_file_everything_is_as_usual(tmp_path):
     ],
 )
 def test_what_it_may_not_say_is_refused_in_words(tmp_path, content, told):
-    """The error names the file, the key, what was found, and what may be there."""
     with pytest.raises(CourseError) as refused:
         settings_of(tmp_path, content)
     assert str(tmp_path / "course.toml") in str(refused.value)
@@ -121,14 +103,30 @@ def test_points_are_scaled_everywhere(klass):
     assert "points = 10\n" in public.read_text(encoding="utf-8")
 
 
-def test_a_slip_of_the_pen_stops_the_command(klass):
-    """A person reads one sentence, and nothing is graded."""
+@pytest.mark.parametrize(
+    ("settings", "mistake", "told"),
+    [
+        ("[limits]\ncell = = 3\n", None, ("course.toml", "line 2")),
+        ("[limits]\n\ncell = 'x'\n", None, ("course.toml", "line 3")),
+        ("# a class\n[limitz]\n", None, ("course.toml", "line 2")),
+        ("[score]\n[points.01_tiny]\nq9 = 3\n", None, ("course.toml", "line 3")),
+        ("[points.01_tini]\nq1 = 3\n", None, ("course.toml", "did you mean points.01_tiny.q1")),
+        ('[points]\n"01_tiny".q1 = "x"\n', None, ("course.toml", "line 2")),
+        ("", ("def test_leaf(made):", "def test_leaf(made)"), ("test_01_tiny.py", "line ")),
+        ("", ("@points(3)", "@points(3 / 0)"), ("test_01_tiny.py", "line ")),
+    ],
+)
+def test_a_file_that_cannot_be_read_exits_2_and_tells_the_line(klass, settings, mistake, told):
+    """Every command that reads settings or checks says which file and which line, and nothing is graded."""
     klass.hand_in("ada", RIGHT)
-    klass.settings("[points.01_tini]\nq1 = 3\n")
-    ended = klass.run("grade", klass.submissions, "--out", klass.out)
-    assert ended.exit_code == 2
-    assert "did you mean points.01_tiny.q1" in ended.stderr
-    assert not klass.out.exists()
+    klass.settings(settings)
+    if mistake:
+        klass.edit_checks(mistake)
+    for command in (["grade", klass.submissions, "--out", klass.out], ["build"], ["doctor"]):
+        ended = klass.run(*command)
+        assert ended.exit_code == 2
+        assert all(words in ended.stderr for words in told)
+    assert not klass.files("submissions")
 
 
 def test_other_scores_are_judged_without_running_anybodys_code(klass, close_the_lab):
@@ -181,34 +179,9 @@ def test_feedback_of_others_is_written_anew_when_they_are_graded(klass, close_th
 
 
 def test_limits_are_those_of_the_course_unless_an_option_says_others(klass):
-    """An option wins over course.toml, which wins over what is usual."""
     klass.hand_in("ada", RIGHT)
     klass.settings("[limits]\ncell = 7\nnotebook = 70\n")
     klass.grade("--notebook-seconds", "55")
     limits = json.loads((klass.out / "run.json").read_text(encoding="utf-8"))["limits"]
     assert limits == {"cell": 7, "question": 20, "notebook": 55}
     assert "from course.toml" in " ".join(klass.run("grade", "--help").stdout.split())
-
-
-@pytest.mark.parametrize(
-    ("settings", "mistake", "told"),
-    [
-        ("[limits]\ncell = = 3\n", None, ("course.toml", "line 2")),
-        ("[limits]\n\ncell = 'x'\n", None, ("course.toml", "line 3")),
-        ("# a class\n[limitz]\n", None, ("course.toml", "line 2")),
-        ("[score]\n[points.01_tiny]\nq9 = 3\n", None, ("course.toml", "line 3")),
-        ('[points]\n"01_tiny".q1 = "x"\n', None, ("course.toml", "line 2")),
-        ("", ("def test_leaf(made):", "def test_leaf(made)"), ("test_01_tiny.py", "line ")),
-        ("", ("@points(3)", "@points(3 / 0)"), ("test_01_tiny.py", "line ")),
-    ],
-)
-def test_a_file_that_cannot_be_read_exits_2_and_tells_the_line(klass, settings, mistake, told):
-    """Every command that reads settings or checks says which file and which line, and exits as documented."""
-    klass.hand_in("ada", RIGHT)
-    klass.settings(settings)
-    if mistake:
-        klass.edit_checks(mistake)
-    for command in (["grade", klass.submissions, "--out", klass.out], ["build"], ["doctor"]):
-        ended = klass.run(*command)
-        assert ended.exit_code == 2
-        assert all(words in ended.stderr for words in told)

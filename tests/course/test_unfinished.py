@@ -2,11 +2,11 @@
 
 import pytest
 from click.testing import CliRunner
-from tiny_course import RIGHT, edit, write_course, write_notebook
+from tiny_course import RIGHT, built, edit, write_course, write_notebook
 
 from grader.cli import main
 from grader.course.author_file import todos_in, todos_of
-from grader.course.build import build, outdated
+from grader.course.build import outdated
 from grader.course.course import Course, observe_reference
 from grader.course.new import write_new
 from grader.doctor import examine as doctor
@@ -52,7 +52,6 @@ def test_what_counts_as_a_todo(tmp_path, line, is_open):
 
 
 def test_it_is_named_with_its_file_and_line(root):
-    """Who asks for an assignment that is not finished is told where its first lines say TODO."""
     write_new(root, OTHER)
     todo = todos_of(root, OTHER)[0]
     assert (todo.line, todo.text) == (2, "2. TODO: the title of the notebook")
@@ -65,7 +64,6 @@ def test_it_is_named_with_its_file_and_line(root):
 
 
 def test_a_todo_is_found_in_any_of_the_files(root):
-    """A master that is finished does not hide that the answers are not."""
     edit(root / ANSWERS, "return x * x", "return TODO")
     with pytest.raises(CourseError, match=r"in one line.*\n.*tests/answers/01_tiny\.py, line \d+: "):
         Course.find(root).without_unfinished([STEM])
@@ -74,24 +72,18 @@ def test_a_todo_is_found_in_any_of_the_files(root):
 def test_the_other_assignments_are_graded_meanwhile(root, tmp_path, shared_zygote):
     """An assignment that is being written stops nobody from grading; `grade` says that it is left out."""
     write_new(root, OTHER)
-    write_notebook(tmp_path / "class" / "ada" / "01_tiny.ipynb", RIGHT)
-    outcome = grade(Course.find(root), tmp_path / "class", tmp_path / "out", Options(), lambda _: None)
+    folder, out = tmp_path / "class", tmp_path / "out"
+    write_notebook(folder / "ada" / "01_tiny.ipynb", RIGHT)
+    outcome = grade(Course.find(root), folder, out, Options(), lambda _: None)
     assert [(row.student, row.score) for row in outcome.results] == [("ada", 6)]
-    told = CliRunner().invoke(main, ["grade", str(tmp_path / "class"), "--out", str(tmp_path / "out")])
+    told = CliRunner().invoke(main, ["grade", str(folder), "--out", str(out)])
     todo, *others = todos_of(root, OTHER)
     assert f"left out {OTHER}, which still says TODO: {todo}, and {len(others)} more" in told.stderr
     with pytest.raises(CourseError, match="still says TODO"):
-        grade(
-            Course.find(root),
-            tmp_path / "class",
-            tmp_path / "out",
-            Options(assignments=(OTHER,)),
-            lambda _: None,
-        )
+        grade(Course.find(root), folder, out, Options(assignments=(OTHER,)), lambda _: None)
 
 
 def test_the_other_assignments_are_examined_meanwhile(root, shared_zygote):
-    """The doctor tells where the assignment being written says TODO, and examines the others."""
     write_new(root, OTHER)
     course = Course.find(root)
     unfinished, tiny, _ = doctor.examine(course, course.stems, jobs=2, seeds=(1,))
@@ -102,7 +94,6 @@ def test_the_other_assignments_are_examined_meanwhile(root, shared_zygote):
 
 
 def test_what_is_written_is_judged(root, zygote):
-    """With a third question still to be written, the others are read, observed and judged as before."""
     write_new(root, STEM, ["third"])
     (root / "course.toml").write_text("[points.01_tiny]\nq1 = 3\nq3 = 5\n", encoding="utf-8")
     course = Course.find(root).written_part(STEM)
@@ -116,42 +107,42 @@ def test_what_is_written_is_judged(root, zygote):
 
 
 @pytest.mark.parametrize(
-    ("place", "before", "after"),
+    ("place", "edits"),
     [
-        (SOURCE, "return 2 * x", "return TODO"),
-        (SOURCE, "# ## q1 · Double", "# ## q1 · TODO"),
-        (SOURCE, "    # return x", "    # return TODO"),
-        (SOURCE, "assert double(2) == 4", "assert double(TODO) == 4"),
-        (CHECKS, '"double", X', '"double", {"x": data("n", says="TODO: its shape")}'),
-        (CHECKS, '"This is not twice as much."', '"TODO: what is wrong"'),
-        (CHECKS, '"""It is twice as much."""', '"""TODO: a title"""'),
+        (SOURCE, [("return 2 * x", "return TODO")]),
+        (SOURCE, [("# ## q1 · Double", "# ## q1 · TODO")]),
+        (SOURCE, [("    # return x", "    # return TODO")]),
+        (SOURCE, [("assert double(2) == 4", "assert double(TODO) == 4")]),
+        (CHECKS, [('"double", X', '"double", {"x": data("n", says="TODO: its shape")}')]),
+        (CHECKS, [('"This is not twice as much."', '"TODO: what is wrong"')]),
+        (CHECKS, [('"""It is twice as much."""', '"""TODO: a title"""')]),
+        (
+            CHECKS,
+            [
+                ("doubled =", "@inside\ndef inputs(setup, kind):\n    return TODO\n\n\ndoubled ="),
+                ('contract("double", X', 'contract("double", {"x": own(inputs)}'),
+            ],
+        ),
+        (
+            CHECKS,
+            [
+                ("doubled =", 'CAUSE = "TODO"\nSAID = f"This is wrong: {CAUSE}"\n\ndoubled ='),
+                ('"This is not twice as much."', "SAID"),
+            ],
+        ),
     ],
 )
-def test_a_question_that_says_todo_is_left_out_as_a_whole(root, place, before, after):
-    """In a cell of the master, in a contract or in a check; the other question stays."""
-    edit(root / place, before, after)
+def test_a_question_that_says_todo_is_left_out_as_a_whole(root, place, edits):
+    """In a cell of the master, a contract, a check, or what they use; the other question stays."""
+    for before, after in edits:
+        edit(root / place, before, after)
     assert ids(Course.find(root)) == ["q1", "q2"]
-    assert ids(Course.find(root).written_part(STEM)) == ["q2"]
-
-
-def test_a_helper_that_is_not_written_leaves_out_what_needs_it(root):
-    """A contract waits for its @inside function."""
-    edit(root / CHECKS, "doubled =", "@inside\ndef inputs(setup, kind):\n    return TODO\n\n\ndoubled =")
-    edit(root / CHECKS, 'contract("double", X', 'contract("double", {"x": own(inputs)}')
-    assert ids(Course.find(root).written_part(STEM)) == ["q2"]
-
-
-def test_a_constant_that_is_not_written_leaves_out_what_uses_it(root):
-    """A check uses a constant of the file, which uses one that says TODO."""
-    edit(root / CHECKS, "doubled =", 'CAUSE = "TODO"\nSAID = f"This is wrong: {CAUSE}"\n\ndoubled =')
-    edit(root / CHECKS, '"This is not twice as much."', "SAID")
     assert ids(Course.find(root).written_part(STEM)) == ["q2"]
 
 
 def test_no_half_of_an_assignment_is_published(root):
     """`build` writes what is finished, names what it leaves out, and lets a notebook that is there be."""
-    course = Course.find(root)
-    build(course.assignments.values(), root / "assignments", course.all_points())
+    built(root)
     write_new(root, STEM, ["third"])
     before = {path: path.read_bytes() for path in sorted((root / "assignments").rglob("*.*"))}
     run = CliRunner().invoke(main, ["build"])
@@ -171,7 +162,6 @@ def test_the_doctor_examines_a_question_beside_one_to_be_written(root, shared_zy
 
 
 def test_a_question_that_waits_is_no_unknown_one(root):
-    """Asked for a question that says TODO, the doctor says so."""
     write_new(root, STEM, ["third"])
     run = CliRunner().invoke(main, ["doctor", "--assignment", STEM, "--question", "q3"])
     assert run.exit_code == 2

@@ -23,10 +23,7 @@ FILES = {
     "inside": ("tests/hidden/inside.py", '"""Helpers."""\n'),
 }
 HELPER = "from grader.inside import inside, torch\n\n\n@inside\ndef some(n)\n    return torch.randn(n)\n"
-IN_A_CLASS = (
-    "@points(3)\ndef test_leaf(made):",
-    "class TestLeaf:\n  def test_leaf(self, made):",
-)
+IN_A_CLASS = ("@points(3)\ndef test_leaf(made):", "class TestLeaf:\n  def test_leaf(self, made):")
 EDITS = 'wrong_edits("q1", {\n    "computed": ("2", "3", "Thrice is taken for twice."),\n})\n\n\n'
 TORCH = "from grader.inside import inside, torch"
 DRAWN = "    return torch.randint(3, 9, ()).item()"
@@ -37,290 +34,184 @@ LEAF = 'made.seen.tensor().is_leaf, "This is not a leaf."'
 PICTURE = '@picture\ndef shown(student):\n    """The leaf."""\n    return {}\n'
 DRAWS = f"{TORCH}, graph\nfrom grader import picture"
 
-# --- told when a file is read
 
-#: The file, what is right, and what was written in its place; then how the sentence begins that is told.
+#: How the sentence begins that is told; then the file, what is right, and what was written in its place.
 READ = {
-    "a syntax error in the starter code": (
-        ("master", "    # return x\n", "    # return x +\n"),
-        "master, line 16, q1: in the starter code, this is not valid Python (invalid syntax): `return x +`.",
-    ),
-    "a syntax error in the answer": (
-        ("master", "    return 2 * x\n", "    return 2 *\n"),
-        "master, line 14, q1: in the answer, this is not valid Python (invalid syntax): `return 2 *`.",
-    ),
-    "a syntax error in a public check": (
-        ("master", "assert double(2) == 4, ", "assert double(2 == 4, "),
-        "master, line 22, q1: in the check cell, this is not valid Python ('(' was never closed)",
-    ),
-    "a syntax error in a demonstration": (
-        ("master", "# %%\nimport torch", "# %%\nimport torch as"),
-        "master, line 5: this is not valid Python (invalid syntax): `import torch as`.",
-    ),
-    "a syntax error in the checks": (
-        ("checks", "def test_leaf(made):", "def test_leaf(made)"),
-        "checks, line 27: this is not valid Python (expected ':'): `def test_leaf(made)`",
-    ),
-    "a syntax error in the answers": (
-        ("answers", "def computed(n):", "def computed(n)"),
-        "answers, line 21: this is not valid Python (expected ':'): `def computed(n)`",
-    ),
-    "a syntax error in the helpers": (
-        ("inside", '"""Helpers."""\n', HELPER),
-        "inside, line 5: this is not valid Python (expected ':'): `def some(n)`",
-    ),
-    "a tab among spaces": (
-        ("checks", '    """It is a leaf."""\n', '\t"""It is a leaf."""\n'),
-        "checks, line 29: this is not valid Python (unindent does not match",
-    ),
-    "another encoding in the master": (
-        ("master", "Twice x", b"Twice x\xff"),
-        "master is not UTF-8 (line 12): save it as UTF-8",
-    ),
-    "another encoding in the checks": (
-        ("checks", "twice as", b"twic\xe9 as"),
-        "checks is not UTF-8 (line 22): save it as UTF-8",
-    ),
-    "another encoding in the answers": (
-        ("answers", "Twice is once", b"Twice is onc\xe9"),
-        "answers is not UTF-8 (line 10): save it as UTF-8",
-    ),
-    "a byte order mark": (
-        ("checks", '"""Hidden', '\ufeff"""Hidden'),
-        "checks begins with a byte order mark: save it as UTF-8 without one",
-    ),
-    "a marker left out": (
-        ("master", "    # STUB\n    # return x\n", "    # return x\n"),
-        "master, line 16, q1: `# END SOLUTION` follows `# BEGIN SOLUTION`; write BEGIN SOLUTION,",
-    ),
-    "a stub that is not commented out": (
-        ("master", "    # return x\n", "    return x\n"),
-        "master, line 16, q1: the line `return x` of the starter code is not commented out; start it with",
-    ),
-    "a misspelt tag": (
-        ("master", 'tags=["question q1"]', 'tags=["quesiton q1"]'),
-        "master, line 10: the tags ['quesiton q1'] of this cell mean nothing here; write",
-    ),
-    "two questions about one function": (
+    "master, line 16, q1: in the starter code, this is not valid Python (invalid syntax): `return x +`.": [
+        ("master", "    # return x\n", "    # return x +\n")
+    ],
+    "master, line 14, q1: in the answer, this is not valid Python (invalid syntax): `return 2 *`.": [
+        ("master", "    return 2 * x\n", "    return 2 *\n")
+    ],
+    "master, line 22, q1: in the check cell, this is not valid Python ('(' was never closed)": [
+        ("master", "assert double(2) == 4, ", "assert double(2 == 4, ")
+    ],
+    "master, line 5: this is not valid Python (invalid syntax): `import torch as`.": [
+        ("master", "# %%\nimport torch", "# %%\nimport torch as")
+    ],
+    "checks, line 27: this is not valid Python (expected ':'): `def test_leaf(made)`": [
+        ("checks", "def test_leaf(made):", "def test_leaf(made)")
+    ],
+    "answers, line 21: this is not valid Python (expected ':'): `def computed(n)`": [
+        ("answers", "def computed(n):", "def computed(n)")
+    ],
+    "inside, line 5: this is not valid Python (expected ':'): `def some(n)`": [
+        ("inside", '"""Helpers."""\n', HELPER)
+    ],
+    "master is not UTF-8 (line 12): save it as UTF-8": [("master", "Twice x", b"Twice x\xff")],
+    "checks is not UTF-8 (line 22): save it as UTF-8": [("checks", "twice as", b"twic\xe9 as")],
+    "answers is not UTF-8 (line 10): save it as UTF-8": [("answers", "Twice is once", b"Twice is onc\xe9")],
+    "checks begins with a byte order mark: save it as UTF-8 without one": [
+        ("checks", '"""Hidden', '\ufeff"""Hidden')
+    ],
+    "master, line 16, q1: `# END SOLUTION` follows `# BEGIN SOLUTION`; write BEGIN SOLUTION,": [
+        ("master", "    # STUB\n    # return x\n", "    # return x\n")
+    ],
+    "master, line 16, q1: the line `return x` of the starter code is not commented out; start it with": [
+        ("master", "    # return x\n", "    return x\n")
+    ],
+    "master, line 10: the tags ['quesiton q1'] of this cell mean nothing here; write": [
+        ("master", 'tags=["question q1"]', 'tags=["quesiton q1"]')
+    ],
+    "master, line 28, q2: `double` is what q1 asks for already; give it another name.": [
         ("master", 'def leaf(n):\n    """A', 'def double(n):\n    """A'),
         ("master", "def test_leaf(leaf)", "def test_leaf(double)"),
-        "master, line 28, q2: `double` is what q1 asks for already; give it another name.",
-    ),
-    "a public check of another name": (
-        ("master", "def test_double(double):", "def test_double(duble):"),
-        "master, line 20, q1, test_double: its one parameter must be `double`; Otter passes it",
-    ),
-    "torch in a check file": (
-        ("checks", TORCH, "import torch"),
-        "checks, line 4: `import torch`: checks run without torch; write `from grader.inside imp",
-    ),
-    "an unknown word": (
-        ("checks", TORCH, "from grader.inside import inside, snp, torch"),
-        "checks, line 4: ImportError: cannot import name 'snp' from 'grader.inside'",
-    ),
-    "numpy in an inside function": (
-        ("checks", DRAWN, "    import numpy as np\n    return np.int64(3)"),
-        "checks, line 13: length says `import numpy as np`: inside there is only what",
-    ),
-    "numpy above an inside function": (
+    ],
+    "master, line 20, q1, test_double: its one parameter must be `double`; Otter passes it": [
+        ("master", "def test_double(double):", "def test_double(duble):")
+    ],
+    "checks, line 4: `import torch`: checks run without torch; write `from grader.inside imp": [
+        ("checks", TORCH, "import torch")
+    ],
+    "checks, line 4: ImportError: cannot import name 'snp' from 'grader.inside'": [
+        ("checks", TORCH, "from grader.inside import inside, snp, torch")
+    ],
+    "checks, line 14: length uses np, which does not travel to the worker: inside there is only what": [
         ("checks", DRAWN, "    return np.int64(3)"),
         ("checks", TORCH, f"import numpy as np\n{TORCH}"),
-        "checks, line 14: length uses np, which does not travel to the worker: inside there is only what",
-    ),
-    "a function the student does not have": (
-        ("checks", MADE, MADE.replace('"leaf"', '"laef"')),
-        "checks, line 17: contract made names no question; say which it belongs to",
-    ),
-    "a name of a picture that the student does not have": (
+    ],
+    "checks, line 17: contract made names no question; say which it belongs to": [
+        ("checks", MADE, MADE.replace('"leaf"', '"laef"'))
+    ],
+    "checks, line 24: shown asks for student.laef, which no question and no other cell of the note": [
         ("checks", MADE, f"{MADE}\n\n{PICTURE.format('student.laef(3)')}"),
         ("checks", TORCH, DRAWS),
-        "checks, line 24: shown asks for student.laef, which no question and no other cell of the note",
-    ),
-    "a name that is misspelt inside": (
-        ("checks", "torch.randint", "torhc.randint"),
-        "checks, line 13: length uses torhc, which does not travel to the worker: it is defined nowhere,",
-    ),
-    "a helper without @inside": (
+    ],
+    "checks, line 13: length uses torhc, which does not travel to the worker: it is defined nowhere,": [
+        ("checks", "torch.randint", "torhc.randint")
+    ],
+    "checks, line 17: length uses three, which does not travel to the worker: make it a local, or mark i": [
         ("checks", DRAWN, "    return three()"),
         ("checks", TORCH, f"{TORCH}\n\n\ndef three():\n    return 3"),
-        "checks, line 17: length uses three, which does not travel to the worker: make it a local, or mark i",
-    ),
-    "a decorator on an inside function": (
-        ("checks", "@inside\n", "@points(2)\n@inside\n"),
-        "checks, line 10: length has the decorator @points(2), which stays outside: remove",
-    ),
-    "a picture with two arguments": (
-        ("checks", MADE, f"{MADE}\n\n{PICTURE.format('{}').replace('(student)', '(student, n)')}"),
-        ("checks", TORCH, DRAWS),
-        "checks, line 21: picture shown must take exactly one argument, the student's names",
-    ),
-    "an inside function that asserts": (
-        ("checks", DRAWN, '    assert setup, "no"'),
-        "checks, line 13: length contains an assert: return observations, and assert in",
-    ),
-    "two inside functions of one name": (
-        ("checks", "@points(2)", "@inside\ndef length(n):\n    return n\n\n\n@points(2)"),
-        "checks, line 21: length is defined in line 11 already, and would replace it; rename",
-    ),
-    "two checks of one name": (
-        ("checks", "def test_requires_grad", "def test_leaf"),
-        "checks, line 33: test_leaf is defined in line 27 already, and would replace it;",
-    ),
-    "two answers of one name": (
-        ("answers", "def computed", "def plain"),
-        "answers, line 26: two answers are called plain, this one to q2 and one to q2 in line 20; give",
-    ),
-    "answers of one name to two questions": (
-        ("answers", "def squared", "def plain"),
-        "answers, line 26: two answers are called plain, this one to q2 and one to q1 in line 14; give",
-    ),
-    "an edit that is called as another question's answer": (
-        ("answers", '@wrong("q2")', EDITS + '@wrong("q2")'),
-        "answers, line 25: two answers are called computed, this one to q2 and one to q1 in line 21; give",
-    ),
-    "a contract that no check takes": (
-        ("checks", MADE, f"{MADE}{MADE.replace('made', 'idle')}"),
-        "checks, line 18: no check takes the contract idle; remove it or use it",
-    ),
-    "a check without a contract": (
-        ("checks", "def test_leaf(made):", "def test_leaf():"),
-        "checks, line 26: test_leaf takes no contract: a check takes one contract of this file",
-    ),
-    "a check of a misspelt contract": (
-        ("checks", "def test_leaf(made):", "def test_leaf(maed):"),
-        "checks, line 26: test_leaf takes maed; did you mean made?; take a contract of this",
-    ),
-    "a check by another name": (
-        ("checks", "def test_leaf(", "def leaf_test("),
-        "checks, line 27: leaf_test takes a contract, and no check calls it: ",
-    ),
-    "a check in a class": (
-        ("checks", *IN_A_CLASS),
-        "checks, line 27: test_leaf is in the class TestLeaf: make it a function",
-    ),
-    "a check that pytest skips": (
-        ("checks", "@points(3)", '@pytest.mark.skip(reason="later")\n@points(3)'),
-        "checks, line 26: test_leaf has the decorator @pytest.mark.skip: a check has only",
-    ),
-    "a fixture": (
-        ("checks", "@points(3)", "@pytest.fixture\ndef idle():\n    return 1\n\n\n@points(3)"),
-        "checks, line 26: idle is a fixture: a check takes a contract and nothing else",
-    ),
-    "a fixture of pytest's": (
-        ("checks", "def test_leaf(made):", "def test_leaf(made, tmp_path):"),
-        "checks, line 26: test_leaf takes tmp_path; there is doubled, made; take a contract",
-    ),
-    "an assert without a message": (
-        ("checks", 'is_leaf, "This is not a leaf."', "is_leaf"),
-        "checks, line 29: this assert has no message; a student reads it",
-    ),
-    "an assert of a pair": (
-        ("checks", LEAF, f"({LEAF})"),
-        "checks, line 29: this assert has no message; a student reads it. In parentheses with its message",
-    ),
-    "a comparison without assert": (
-        ("checks", f"assert {LEAF}", "made.seen.tensor().is_leaf == True"),
-        "checks, line 29: `made.seen.tensor().is_leaf == True` decides nothing: write assert, and a",
-    ),
-    "an attribute that no case has": (
-        ("checks", "made.seen.tensor().is_leaf", "made.sen.tensor().is_leaf"),
-        "checks, line 29: made.sen: a case has seen and expected; did you mean seen?",
-    ),
-    "no title": (
-        ("checks", '    """It is a leaf."""\n', ""),
-        "checks, line 26: test_leaf has no docstring: its first line is the title",
-    ),
-    "a hint that is too long": (
-        ("checks", '"""It is a leaf."""', f'"""It is a leaf.\n\n    {"why " * 300}"""'),
-        "checks, line 26: test_leaf has a hint of 1199 characters; students read 1000",
-    ),
-    "negative points": (
-        ("checks", "@points(3)", "@points(-3)"),
-        "checks, line 26: @points(-3): a check is worth a number of points, more than",
-    ),
-    "points in words": (
-        ("checks", "@points(3)", '@points("three")'),
-        "checks, line 26: @points('three'): a check is worth a number of points, more",
-    ),
-    "points without a number": (
-        ("checks", "@points(3)", "@points"),
-        "checks, line 26: write @points(2): a check is worth a number of points",
-    ),
-    "an answer to no question": (
-        ("answers", '@accepted("q1")', '@accepted("q3")'),
-        "answers, line 8: the assignment has no question 'q3', only q1, q2",
-    ),
+    ],
+    "checks, line 21: length is defined in line 11 already, and would replace it; rename": [
+        ("checks", "@points(2)", "@inside\ndef length(n):\n    return n\n\n\n@points(2)")
+    ],
+    "checks, line 33: test_leaf is defined in line 27 already, and would replace it;": [
+        ("checks", "def test_requires_grad", "def test_leaf")
+    ],
+    "answers, line 26: two answers are called plain, this one to q2 and one to q2 in line 20; give": [
+        ("answers", "def computed", "def plain")
+    ],
+    "answers, line 25: two answers are called computed, this one to q2 and one to q1 in line 21; give": [
+        ("answers", '@wrong("q2")', EDITS + '@wrong("q2")')
+    ],
+    "checks, line 18: no check takes the contract idle; remove it or use it": [
+        ("checks", MADE, f"{MADE}{MADE.replace('made', 'idle')}")
+    ],
+    "checks, line 26: test_leaf takes no contract: a check takes one contract of this file": [
+        ("checks", "def test_leaf(made):", "def test_leaf():")
+    ],
+    "checks, line 26: test_leaf takes maed; did you mean made?; take a contract of this": [
+        ("checks", "def test_leaf(made):", "def test_leaf(maed):")
+    ],
+    "checks, line 27: leaf_test takes a contract, and no check": [
+        ("checks", "def test_leaf(", "def leaf_test(")
+    ],
+    "checks, line 27: test_leaf is in the class TestLeaf: make it a function": [("checks", *IN_A_CLASS)],
+    "checks, line 26: test_leaf has the decorator @pytest.mark.skip: a check has only": [
+        ("checks", "@points(3)", '@pytest.mark.skip(reason="later")\n@points(3)')
+    ],
+    "checks, line 26: idle is a fixture: a check takes a contract and nothing else": [
+        ("checks", "@points(3)", "@pytest.fixture\ndef idle():\n    return 1\n\n\n@points(3)")
+    ],
+    "checks, line 26: test_leaf takes tmp_path; there is doubled, made; take a contract": [
+        ("checks", "def test_leaf(made):", "def test_leaf(made, tmp_path):")
+    ],
+    "checks, line 29: this assert has no message; a student reads it": [
+        ("checks", 'is_leaf, "This is not a leaf."', "is_leaf")
+    ],
+    "checks, line 29: this assert has no message; a student reads it. In parentheses with its message": [
+        ("checks", LEAF, f"({LEAF})")
+    ],
+    "checks, line 29: `made.seen.tensor().is_leaf == True` decides nothing: write assert, and a": [
+        ("checks", f"assert {LEAF}", "made.seen.tensor().is_leaf == True")
+    ],
+    "checks, line 29: made.sen: a case has seen and expected; did you mean seen?": [
+        ("checks", "made.seen.tensor().is_leaf", "made.sen.tensor().is_leaf")
+    ],
+    "checks, line 26: test_leaf has no docstring: its first line is the title": [
+        ("checks", '    """It is a leaf."""\n', "")
+    ],
+    "checks, line 26: test_leaf has a hint of 1199 characters; students read 1000": [
+        ("checks", '"""It is a leaf."""', f'"""It is a leaf.\n\n    {"why " * 300}"""')
+    ],
+    "checks, line 26: @points('three'): a check is worth a number of points, more": [
+        ("checks", "@points(3)", '@points("three")')
+    ],
+    "checks, line 26: write @points(2): a check is worth a number": [("checks", "@points(3)", "@points")],
 }
 
-
-# --- told when it is tried
 
 SAME = '    assert_same_values(doubled, "This is not twice as much.")'
 
 #: The same for what is found out only by running the reference, the stub and the answers.
 TRIED = {
-    "an attribute that no fact has": (
-        (
-            "checks",
-            "    assert made.seen.tensor().is_leaf",
-            "    w = made.seen.tensor()\n    assert w.isleaf",
-        ),
-        "test_leaf broke: checks, line 30: AttributeError: 'Tensor' object has no attribute 'isleaf'; w",
-    ),
-    "an error in an inside function": (
-        ("checks", DRAWN, "    x = torch.randn(5)\n    return x + torch.randn(6)"),
-        "checks, line 14: length, called by contract made, fails on the reference with RuntimeError: The",
-    ),
-    "an error in a helper": (
+    "test_leaf broke: checks, line 30: AttributeError: 'Tensor' object has no attribute 'isleaf'; w": [
+        ("checks", "    assert made.seen.tensor().is_leaf", "    w = made.seen.tensor()\n    assert w.isleaf")
+    ],
+    "checks, line 14: length, called by contract made, fails on the reference with RuntimeError: The": [
+        ("checks", DRAWN, "    x = torch.randn(5)\n    return x + torch.randn(6)")
+    ],
+    "checks, line 13: added, called by contract made, fails on the reference with RuntimeError: The": [
         ("checks", DRAWN, "    return added(torch.randn(6))"),
         (
             "checks",
             "@inside\n",
-            "@inside\ndef added(y):\n    x = torch.randn(5)\n    return x + y\n\n\n@inside\n",
+            "@inside\ndef added(y):\n    x = torch.randn(5)\n    return x + y\n@inside\n",
         ),
-        "checks, line 13: added, called by contract made, fails on the reference with RuntimeError: The",
-    ),
-    "an answer that does not run": (
-        ("master", "    return 2 * x", "    return 2 * y"),
-        "checks: test_double: the reference raises an error. Typical: In double (code cell 2):",
-    ),
-    "a cell of the reference that stops": (
-        ("master", "def double(x):", "def double(x, factor=two):"),
-        "master, line 11: a cell of the reference stopped with NameError: name 'two' is not defined",
-    ),
-    "a contract of nothing random": (
-        ("checks", DRAWN, "    return 3"),
-        "checks, line 17: contract made draws nothing at random, so an answer can predict the observations",
-    ),
-    "a stub that is an answer": (
-        ("master", "    # return x\n", "    # return x + x\n"),
-        "master, line 11, q1: the starter code passes every hidden check. Add the",
-    ),
-    "a stub that does not run": (
-        ("master", "    # return x\n", "    # return xx\n"),
-        "master, line 11, q1: the starter code does not run: In double (code cell 2): `return xx` stopped",
-    ),
-    "a stub that passes its public check": (
-        ("master", "double(2) == 4", "double(2) > 1"),
-        "master, line 11, q1: the starter code passes its public check",
-    ),
-    "a picture that fails": (
+    ],
+    "checks: test_double: the reference raises an error. Typical: In double (code cell 2):": [
+        ("master", "    return 2 * x", "    return 2 * y")
+    ],
+    "master, line 11: a cell of the reference stopped with NameError: name 'two' is not defined": [
+        ("master", "def double(x):", "def double(x, factor=two):")
+    ],
+    "checks, line 17: contract made draws nothing at random, so an answer can predict the observations": [
+        ("checks", DRAWN, "    return 3")
+    ],
+    "master, line 11, q1: the starter code passes every hidden check. Add the": [
+        ("master", "    # return x\n", "    # return x + x\n")
+    ],
+    "master, line 11, q1: the starter code does not run: In double (code cell 2): `return xx` stopped": [
+        ("master", "    # return x\n", "    # return xx\n")
+    ],
+    "master, line 11, q1: the starter code passes its public": [
+        ("master", "double(2) == 4", "double(2) > 1")
+    ],
+    "checks, line 24: picture shown fails on the reference with RuntimeError: The size of tensor a (3)": [
         ("checks", MADE, f"{MADE}\n\n{PICTURE.format('graph(y=student.leaf(3) + torch.ones(4))')}"),
         ("checks", TORCH, DRAWS),
-        "checks, line 24: picture shown fails on the reference with RuntimeError: The size of tensor a (3)",
-    ),
-    "a picture of no graph": (
+    ],
+    "checks, line 22: picture shown shows no graph of the reference: return graph(name=tensor, ...)": [
         ("checks", MADE, f"{MADE}\n\n{PICTURE.format('student.leaf(3)')}"),
         ("checks", TORCH, DRAWS),
-        "checks, line 22: picture shown shows no graph of the reference: return graph(name=tensor, ...)",
-    ),
+    ],
 }
 
 
 @pytest.fixture
 def course(tmp_path):
-    """Writes the tiny course with mistakes in it."""
-
     def written(*mistakes):
         root = write_course(tmp_path / "course")
         (root / FILES["inside"][0]).write_text(FILES["inside"][1], encoding="utf-8")
@@ -349,15 +240,13 @@ def read_all(course):
 
 
 def test_the_course_without_mistakes_is_read(course):
-    """What the mistakes below are made in has none itself."""
     read_all(course())
 
 
-@pytest.mark.parametrize("mistake", READ)
-def test_a_mistake_is_told_when_its_file_is_read(course, mistake):
+@pytest.mark.parametrize("said", READ)
+def test_a_mistake_is_told_when_its_file_is_read(course, said):
     """One sentence, which begins with the file and the line, before anything is run."""
-    *mistakes, said = READ[mistake]
-    made = course(*mistakes)
+    made = course(*READ[said])
     with pytest.raises(CourseError) as refused:
         read_all(made)
     told = str(refused.value)
@@ -368,14 +257,11 @@ def test_a_mistake_is_told_when_its_file_is_read(course, mistake):
 def test_a_name_that_another_question_has_is_told_where_one_question_is_read(course):
     """Or `doctor --question q1 --accept` would write the list of one into the other."""
     made = course(("answers", "def squared", "def plain"))
-    with pytest.raises(
-        CourseError, match="line 26: two answers are called plain, this one to q2 and one to q1"
-    ):
+    with pytest.raises(CourseError, match="two answers are called plain, this one to q2 and one to q1"):
         answers_of(made, "01_tiny", "q1")
 
 
 def test_all_mistakes_of_a_check_file_are_told_at_once(course):
-    """Who made three mends three, and need not start again for each; they are in the order of the file."""
     made = course(
         ("checks", 'is_leaf, "This is not a leaf."', "is_leaf"),
         ("checks", SAME, "    assert doubled.wanted, 'No.'"),
@@ -394,11 +280,9 @@ def with_paths(root, said):
     return said
 
 
-@pytest.mark.parametrize("mistake", TRIED)
-def test_a_mistake_is_told_once_when_it_is_tried(course, shared_zygote, mistake):
-    """One sentence, however many answers and seeds it showed itself with."""
-    *mistakes, said = TRIED[mistake]
-    made = course(*mistakes)
+@pytest.mark.parametrize("said", TRIED)
+def test_a_mistake_is_told_once_when_it_is_tried(course, shared_zygote, said):
+    made = course(*TRIED[said])
     try:
         (found, *_) = doctor.examine(made, ["01_tiny"], jobs=2, seeds=(1, 2))
         told = found.complaints
@@ -429,18 +313,12 @@ def test_functions_that_two_assignments_ask_for_are_told():
 
 def by_hand(course):
     """What pytest prints about the checks of a course, started by its author."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "grader.grading.plugin",
-        "tests/hidden/test_01_tiny.py",
-    ]
+    plugin = ["-p", "grader.grading.plugin"]
+    command = [sys.executable, "-m", "pytest", "-q", *plugin, "tests/hidden/test_01_tiny.py"]
     here = {**os.environ, "PYTHONPATH": str(Path(doctor.__file__).parents[2])}
-    ended = subprocess.run(command, cwd=course.root, env=here, capture_output=True, text=True, check=False)
-    return ended.stdout
+    return subprocess.run(
+        command, cwd=course.root, env=here, capture_output=True, text=True, check=False
+    ).stdout
 
 
 @pytest.mark.long
@@ -459,7 +337,6 @@ def test_pytest_by_hand_tells_the_same(course):
 
 
 def test_pytest_by_hand_tells_once_what_is_refused(course):
-    """What breaks a rule is told once, and not for each check."""
     made = course(("checks", "made.seen.tensor()", "made.sen.tensor()"))
     told = by_hand(made)
     path = made.check_file("01_tiny")

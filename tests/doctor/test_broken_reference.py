@@ -1,5 +1,6 @@
 """A contract that fails on the reference is reported once, with the line of the file where it was written."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -140,15 +141,15 @@ def line_of(course, mark, file="test_01_tiny.py"):
 BROKEN = {
     "own_lines": (
         "# own",
-        "added, called by contract own_lines, fails on the reference with RuntimeError: The size of",
+        "added, called by contract own_lines, fails on the reference with RuntimeError: The",
     ),
     "helped": (
         "# helper",
-        "of_another_size, called by contract helped, fails on the reference with RuntimeError: ",
+        "of_another_size, called by contract helped, fails on the reference with RuntimeE",
     ),
     "called_back": (
         "# class",
-        "Module, called by contract called_back, fails on the reference with AttributeErr",
+        "Module, called by contract called_back, fails on the reference with Attribute",
     ),
     # A helper's line stands in the file of helpers; of an expression of several lines it is the part's.
     "neighbour": ('"part": x[', "far_away, called by contract neighbour,", "inside.py"),
@@ -163,53 +164,34 @@ def test_an_error_in_a_contract_is_told_with_its_own_line(course, reference, nam
     assert told.startswith(line_of(course, mark, *file) + said)
 
 
-BROKEN_PICTURES = {
-    "answered": ("# answer", "picture answered fails on the reference with TypeError: unsupported operand"),
-    "wrongly_called": (
-        "# call",
-        "picture wrongly_called fails on the reference with TypeError: double() takes",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", BROKEN_PICTURES)
-def test_an_error_in_a_picture_is_told_with_its_own_line(course, reference, name):
-    """The line that called the student's function is told."""
-    mark, said = BROKEN_PICTURES[name]
+@pytest.mark.parametrize(
+    ("name", "mark", "said"),
+    [
+        ("answered", "# answer", "unsupported .* \\(by way of `return 2 \\* x` in code cell 2, line 6\\)$"),
+        ("wrongly_called", "# call", "double\\(\\) takes"),
+    ],
+)
+def test_an_error_in_a_picture_is_told_with_its_own_line(course, reference, name, mark, said):
+    """The line that called the student's function is told, and that of the answer, if it raised."""
     told = broken_picture(course.rubric("01_tiny").pictures[name], reference)
-    assert told.startswith(line_of(course, mark) + said)
-
-
-def test_the_answers_line_is_told_beside_the_pictures(course, reference):
-    """Where the reference's own answer raised, its line is told as well."""
-    told = broken_picture(course.rubric("01_tiny").pictures["answered"], reference)
-    assert told.endswith("(by way of `return 2 * x` in code cell 2, line 6)")
+    begin = f"{line_of(course, mark)}picture {name} fails on the reference with TypeError: "
+    assert re.match(re.escape(begin) + said, told)
 
 
 def test_what_was_caught_has_its_line_too(course, reference):
-    """`grader try` can say where an error came from that `attempt` caught."""
+    """The doctor and `grader try` say where an error came from that `attempt` caught, if there is one."""
     contract = course.rubric("01_tiny").contracts["caught"]
     error = reference.outcome("caught")[0]["then"]["x"]
-    assert place_inside(contract, error) == line_of(course, "# in use") + "used, called by contract caught,"
-
-
-def test_the_doctor_tells_where_what_was_caught_came_from(course, reference):
-    """An error deep in the facts is told with its line; a contract whose facts hold none, not at all."""
-    contract = course.rubric("01_tiny").contracts["caught"]
-    told = caught_inside(contract, reference)
-    place = line_of(course, "# in use") + "used, called by contract caught, stopped on the reference with "
-    assert told.startswith(place)
+    place = line_of(course, "# in use") + "used, called by contract caught,"
+    assert place_inside(contract, error) == place
+    assert caught_inside(contract, reference).startswith(f"{place} stopped on the reference with ")
     quiet = replace(reference, answers={"caught": answer(returned={"value": ["int", 1], "tensors": []})})
     assert caught_inside(contract, quiet) is None
 
 
 def test_contracts_that_have_facts_are_not_told(course, reference):
-    """Only what stopped is told, once for each contract, in the order of the file."""
-    told = [
-        sentence.partition("contract ")[2].split()[0].strip(",")
-        for sentence in broken_contracts(course.rubric("01_tiny").contracts, reference)
-    ]
-    assert told == ["own_lines", "helped", "neighbour", "called_back"]
+    told = "\n".join(broken_contracts(course.rubric("01_tiny").contracts, reference))
+    assert re.findall(r"contract (\w+),", told) == ["own_lines", "helped", "neighbour", "called_back"]
 
 
 def test_a_contract_without_facts_is_told_with_its_declaration(course):
@@ -221,7 +203,6 @@ def test_a_contract_without_facts_is_told_with_its_declaration(course):
 
 
 def test_every_place_of_a_bundle_is_found(course):
-    """Each statement of an @inside function is found in its file again, in any bundle."""
     for contract in course.rubric("01_tiny").contracts.values():
         for number, line in enumerate(contract.bundle().splitlines(), start=1):
             part, written = contract.place_in_file(number)

@@ -21,17 +21,14 @@ ONE, MANY = (1,), (1, 2, 3, 4, 5)  # seeds
 @pytest.mark.long
 @pytest.mark.parametrize("seeds", [ONE, MANY], ids=["one seed", "five seeds"])
 def test_the_course_agrees_with_itself(seeds, shared_zygote):
-    """References, stubs, public checks and known answers, for each seed: the doctor has no complaint."""
     examined = doctor.examine(COURSE, COURSE.stems, jobs=2, seeds=seeds)
     assert [complaint for found in examined for complaint in found.complaints] == []
 
 
 @pytest.mark.parametrize(
-    "stem",
-    [pytest.param(s, marks=[] if s in PASSED_NOWHERE else [pytest.mark.long]) for s in COURSE.stems],
+    "stem", [pytest.param(s, marks=[] if s in PASSED_NOWHERE else [pytest.mark.long]) for s in COURSE.stems]
 )
 def test_no_check_fails_its_reference(stem, zygote):
-    """The reference, observed as a submission, passes every check."""
     assert failed_by_reference(zygote, stem, seed=1) == []
 
 
@@ -61,7 +58,6 @@ def test_no_seed_fails_a_reference(stem, zygote):
 
 
 def failed_by_reference(zygote, stem, seed):
-    """The checks that an assignment's reference fails."""
     expected, seen = (observe_reference(zygote, COURSE, stem, seed, expected=False) for _ in range(2))
     verdicts = judge(COURSE.rubric(stem), seen, expected)
     return [check for check, verdict in verdicts.items() if verdict.outcome != "passed"]

@@ -4,8 +4,8 @@ import re
 
 import pytest
 from tiny_course import ANSWERS, OUTCOMES, SOURCE, drawing, edit, write_course
+from tiny_course import built as build_course
 
-from grader.course.build import build
 from grader.course.course import Course
 from grader.doctor import examine as doctor
 
@@ -18,36 +18,19 @@ FILES = {
 IDLE = '"This is not a leaf."\n\n\ndef test_idle(made):\n    """Idle."""\n    made.seen'
 ONLY_ONE_WAY = 'double(2) == 4 and "+" not in __import__("inspect").getsource(double)'
 
-#: What is right, what was written in its place, and what is told; more in `test_author_mistakes.py`.
+#: What is told, what is right, and what was written in its place; more in `test_author_mistakes.py`.
 TOLD = {
-    "a reference that a check fails": (
-        ("checks", "tensor().is_leaf", "tensor().grad_fn"),
-        "test_leaf fails the reference",
-    ),
-    "an accepted answer that a check fails": (
-        ("answers", "return x + x", "return x + x + 1"),
-        "q1, added (line 8) is right, but fails test_double",
-    ),
-    "an accepted answer that its public check fails": (
-        ("master", "double(2) == 4", ONLY_ONE_WAY),
-        "q1, added (line 8) is right, but fails the public check test_double(double): This is not twice as m",
-    ),
-    "a wrong answer that passes": (
-        ("answers", "return x * x", "return x * 2"),
-        "q1, squared (line 14) is wrong, but passes all hidden checks",
-    ),
-    "a check that catches nothing": (
-        ("checks", '"This is not a leaf."', IDLE),
-        "test_idle fails no known-wrong answer",
-    ),
-    "a reference that its public check fails": (
-        ("master", "double(2) == 4", "double(2) == 5"),
-        "the reference fails the public check",
-    ),
-    "a demonstration that fails": (
-        ("master", "# %%\nimport torch\n", "# %%\nimport torch\n\ndouble(2)\n"),
-        "released notebook fails: Code cell 2 stopped with NameError",
-    ),
+    "test_leaf fails the reference": [("checks", "tensor().is_leaf", "tensor().grad_fn")],
+    "q1, added (line 8) is right, but fails test_double": [("answers", "return x + x", "return x + x + 1")],
+    "q1, added (line 8) is right, but fails the public check test_double(double): This is not twice as m": [
+        ("master", "double(2) == 4", ONLY_ONE_WAY)
+    ],
+    "q1, squared (line 14) is wrong, but passes all hidden": [("answers", "return x * x", "return x * 2")],
+    "test_idle fails no known-wrong answer": [("checks", '"This is not a leaf."', IDLE)],
+    "the reference fails the public check": [("master", "double(2) == 4", "double(2) == 5")],
+    "released notebook fails: Code cell 2 stopped with NameError": [
+        ("master", "# %%\nimport torch\n", "# %%\nimport torch\n\ndouble(2)\n")
+    ],
 }
 
 
@@ -59,9 +42,7 @@ def complaints(tmp_path, shared_zygote):
         root = write_course(tmp_path / "course")
         for which, old, new in replaced:
             edit(root / FILES[which], old, new)
-        course = Course.find(root)
-        if built:
-            build(course.assignments.values(), root / "assignments", course.all_points())
+        course = build_course(root) if built else Course.find(root)
         found = list(doctor.examine(course, course.stems, jobs=jobs, seeds=seeds))
         return [complaint for one in found for complaint in one.complaints]
 
@@ -69,28 +50,20 @@ def complaints(tmp_path, shared_zygote):
 
 
 def test_a_course_that_agrees_with_itself_gets_no_complaint(complaints):
-    """The tiny course is in order."""
     assert complaints() == []
 
 
-@pytest.mark.parametrize("mistake", TOLD)
-def test_a_contradiction_is_told(complaints, mistake):
-    """It says which answer or check it is about."""
-    replaced, said = TOLD[mistake]
-    assert any(said in told for told in complaints(replaced))
+@pytest.mark.parametrize("said", TOLD)
+def test_a_contradiction_is_told(complaints, said):
+    assert any(said in told for told in complaints(*TOLD[said]))
 
 
-@pytest.mark.parametrize("seeds", [(1,), (1, 2)])
-def test_a_contract_of_the_same_inputs_in_every_run_is_told(complaints, seeds):
-    """However few seeds are tried, the reference shows which inputs none of them changes."""
-    told = complaints(("checks", *drawing("torch.ones(3)")), seeds=seeds)
+def test_a_contract_of_the_same_inputs_in_every_run_is_told_by_one_seed(complaints):
+    told = complaints(("checks", *drawing("torch.ones(3)")), seeds=(1,))
     assert any("draws nothing at random" in c for c in told)
 
 
-def test_a_contract_that_draws_after_a_call_is_told(complaints):
-    """Where a right class that draws random numbers would be given other inputs, its check is named."""
-    before, after = re.split(r"def double\(x\).*?# END SOLUTION", SOURCE, maxsplit=1, flags=re.DOTALL)
-    as_class = """class double:
+AS_CLASS = """class double:
     \"\"\"Twice x.\"\"\"
     # BEGIN SOLUTION
     def __init__(self, x):
@@ -99,36 +72,37 @@ def test_a_contract_that_draws_after_a_call_is_told(complaints):
     # def __init__(self, x):
     #     self.value = x
     # END SOLUTION"""
-    twice = """@inside
+TWICE = """@inside
 def twice(make, setup):
     first = make(torch.randn(3))
     return first.value + make(torch.randn(3)).value
 
 
 doubled = contract("double", X, call=Call(how=twice, gradients="none"), name="doubled", cases=ONCE)"""
+
+
+def test_a_contract_that_draws_after_a_call_is_told(complaints):
+    """Where a right class that draws random numbers would be given other inputs, its check is named."""
+    source = re.sub(r"def double\(x\).*?# END SOLUTION", AS_CLASS, SOURCE, count=1, flags=re.DOTALL)
     told = complaints(
-        ("master", SOURCE, before + as_class + after.replace("double(2) ==", "double(2).value ==")),
-        ("checks", 'doubled = contract("double", X, name="doubled", cases=ONCE, call=VALUES)', twice),
+        ("master", SOURCE, source.replace("double(2) ==", "double(2).value ==")),
+        ("checks", 'doubled = contract("double", X, name="doubled", cases=ONCE, call=VALUES)', TWICE),
         ("answers", "    return x + x", "    raise ValueError"),
         built=False,
     )
     assert any("test_double fails a right answer that draws random numbers: " in c for c in told)
 
 
+REQUIRES = '["test_requires_grad"]'
+PLAIN = f'plain = {{fails = {REQUIRES}, first = "test_requires_grad+1: "}}\n'
+
+
 @pytest.mark.parametrize(
     ("line", "other", "said"),
     [
-        ('["test_requires_grad"]', '["test_leaf"]', "01_tiny.outcomes.toml: fails test_leaf. Fix it"),
-        (
-            'plain = {fails = ["test_requires_grad"], first = "test_requires_grad+1: "}\n',
-            "",
-            "which 01_tiny.outcomes.toml does not record. Fix it",
-        ),
-        (
-            '["test_requires_grad"]',
-            '["test_requires_grad"], public = true',
-            "; passes the public check. Fix it",
-        ),
+        (REQUIRES, '["test_leaf"]', "01_tiny.outcomes.toml: fails test_leaf. Fix it"),
+        (PLAIN, "", "which 01_tiny.outcomes.toml does not record. Fix it"),
+        (REQUIRES, f"{REQUIRES}, public = true", "; passes the public check. Fix it"),
     ],
 )
 def test_a_wrong_answer_that_fares_otherwise_than_its_line_says_is_told(complaints, line, other, said):
@@ -140,15 +114,11 @@ def test_a_wrong_answer_that_fares_otherwise_than_its_line_says_is_told(complain
 
 
 def test_a_line_of_an_answer_that_is_gone_is_told(complaints):
-    """So is that of an answer which is right now."""
-    (told,) = complaints(("outcomes", "plain =", 'gone = {fails = ["test_leaf"]}\nplain ='))
-    assert told.endswith(
-        "01_tiny.outcomes.toml: it records answers that don't exist: gone. --accept removes them"
-    )
+    (told,) = complaints(("outcomes", PLAIN, f'{PLAIN}gone = {{fails = ["test_leaf"]}}\n'))
+    assert told.endswith("it records answers that don't exist: gone. --accept removes them")
 
 
 def test_assignments_that_are_not_current_are_told(complaints):
-    """assignments/ must be what build writes."""
     assert any("is not what `build` writes" in c for c in complaints(built=False))
 
 
@@ -189,14 +159,12 @@ def test_what_is_accepted_is_written(examined):
 
 
 def test_one_question_is_accepted_alone(examined):
-    """The lines of the others stay as they are."""
     older = OUTCOMES.replace("test_double", "old")
     examined("outcomes", older.replace("test_leaf", "old"), question="q2")
     assert examined.outcomes.read_text(encoding="utf-8") == older
 
 
 def test_a_wrong_answer_that_passes_is_never_accepted(examined):
-    """It gets no line, and is told whenever the doctor looks."""
     for _ in range(2):
         found = examined("answers", ANSWERS.replace("return x * x", "return x * 2"))
         assert any("squared (line 14) is wrong, but passes all hidden checks" in c for c in found.complaints)
@@ -216,10 +184,7 @@ def test_an_answer_that_stops_is_accepted_only_aloud(examined):
         told, stop = examined("answers", text, accept=accept).complaints
         assert told == idle
         assert stop.startswith(stops)
-        assert place in stop
-        assert end in stop
-    assert (
-        'squared = {fails = ["test_double"], first = "AttributeError", stops = ["AttributeError"]}'
-        in examined.outcomes.read_text(encoding="utf-8")
-    )
+        assert place in stop and end in stop
+    line = 'squared = {fails = ["test_double"], first = "AttributeError", stops = ["AttributeError"]}'
+    assert line in examined.outcomes.read_text(encoding="utf-8")
     assert examined(accept=False).complaints == examined().complaints == [idle]

@@ -26,7 +26,6 @@ def test_rows_are_answers_and_columns_are_checks():
 
 
 def test_columns_stay_under_each_other_beyond_nine():
-    """The numbers of ten checks are two characters wide, and so is every cell."""
     checks = [f"test_{letter}" for letter in "abcdefghij"]
     (matrix,) = kill_matrices(
         [AnswerReport("q1", "all", dict.fromkeys(checks, "")), AnswerReport("q1", "last", {checks[-1]: ""})],
@@ -38,7 +37,6 @@ def test_columns_stay_under_each_other_beyond_nine():
 
 
 def test_wrong_answers_that_all_get_away_are_still_shown():
-    """A matrix without a column says whose name it is."""
     (matrix,) = kill_matrices([AnswerReport("q1", "squared", {})], ["test_a"])
     assert "squared" in matrix
 

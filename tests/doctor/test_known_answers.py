@@ -1,7 +1,5 @@
 """Known answers are read without running them, and what their authors did by mistake is told."""
 
-import re
-
 import pytest
 
 from grader.answers import accepted, accepted_edits, equal, wrong, wrong_edits
@@ -67,20 +65,15 @@ def file(tmp_path):
 
 
 def test_answers_are_read_in_order(file):
-    """Every marked function or class is an answer, with its question, its kind and its line."""
-    found = read_answers(file, FUNCTIONS)
-    assert [(a.name, a.question, a.is_wrong) for a in found] == [
-        ("right", "q1", False),
-        ("right_and_decorated", "q1", False),
-        ("square", "q1", True),
-        ("Leaf", "q2", True),
-    ]
+    """Every marked function or class is an answer, with its question, its kind and its line; none is run."""
+    file.write_text(f"{FILE}\n\nraise SystemExit\n", encoding="utf-8")
     lines = FILE.splitlines()
-    assert [lines[a.line - 1] for a in found] == [
-        '@accepted("q1")',
-        '@accepted("q1")',
-        '@wrong("q1")  # it squares',
-        '@wrong("q2")',
+    found = read_answers(file, FUNCTIONS)
+    assert [(a.name, a.question, a.is_wrong, lines[a.line - 1]) for a in found] == [
+        ("right", "q1", False, '@accepted("q1")'),
+        ("right_and_decorated", "q1", False, '@accepted("q1")'),
+        ("square", "q1", True, '@wrong("q1")  # it squares'),
+        ("Leaf", "q2", True, '@wrong("q2")'),
     ]
 
 
@@ -97,18 +90,9 @@ def test_an_answer_is_a_notebook(file):
     assert answer.source == 'def right(x):\n    """Says why."""\n    return helper(x)'
     assert bound.source == "double = right"
     assert decorated.cells[0] == preamble
-    assert decorated.cells[1].source.startswith(
-        "@functools.cache\n@torch.no_grad()\ndef right_and_decorated("
-    )
+    assert decorated.cells[1].source.startswith("@functools.cache\n@torch.no_grad()\ndef right_and_decor")
     assert leaf.cells[1].source == "class Leaf(torch.nn.Module):\n    size = 3"
     assert leaf.cells[2].source == "make_leaf = Leaf"
-
-
-def test_reading_runs_nothing(tmp_path):
-    """An answers file is read as text; what it would do when imported does not happen."""
-    path = tmp_path / "01_tiny.py"
-    path.write_text('raise SystemExit\n\n\n@accepted("q1")\ndef right(x):\n    return undefined\n')
-    assert [answer.name for answer in read_answers(path, FUNCTIONS)] == ["right"]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +107,6 @@ def test_reading_runs_nothing(tmp_path):
     ],
 )
 def test_a_mark_that_says_too_little_is_refused(tmp_path, mark, words):
-    """A mark without a known question, or with more than that, is refused with its line."""
     path = tmp_path / "01_tiny.py"
     path.write_text(f"{mark}\ndef answer(x):\n    return x\n")
     with pytest.raises(CourseError) as caught:
@@ -132,22 +115,9 @@ def test_a_mark_that_says_too_little_is_refused(tmp_path, mark, words):
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (None, " cannot be read: No such file"),
-        (b"def answer(:\n", ", line 1: this is not valid Python"),
-        (b"\n\xff\xfe", " is not UTF-8 (line 2)"),
-    ],
-)
-def test_a_file_that_cannot_be_read_is_refused(tmp_path, content, said):
-    """A file that is missing, broken or no text is refused by name and, where there is one, by line."""
-    path = tmp_path / "01_tiny.py"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(CourseError, match=re.escape(said)) as caught:
-        read_answers(path, FUNCTIONS)
-    assert str(path) in str(caught.value)
+def test_a_file_that_is_missing_is_refused(tmp_path):
+    with pytest.raises(CourseError, match=r"01_tiny\.py cannot be read: No such file"):
+        read_answers(tmp_path / "01_tiny.py", FUNCTIONS)
 
 
 def test_the_marks_do_nothing():
@@ -266,10 +236,8 @@ def test_an_accepted_answer_can_be_edited(read):
     assert answers["one"].cells[1].source == (
         '@torch.no_grad()\n@torch.enable_grad()\ndef one(x):\n    """One."""\n    y = 1\n    return y'
     )
-    answers = read(
-        'accepted_edits("q2", {"Sub": ("(torch.nn.Module)", "(torch.nn.Linear)", "Too.")}, of="Leaf")'
-    )
-    assert 'class Sub(torch.nn.Linear):\n    """Too."""' in answers["Sub"].cells[1].source
+    answers = read('accepted_edits("q2", {"Sub": ("(torch.nn.Module)", "(nn.Linear)", "Too.")}, of="Leaf")')
+    assert 'class Sub(nn.Linear):\n    """Too."""' in answers["Sub"].cells[1].source
     assert "super(Sub, self)" in answers["Sub"].cells[1].source
     assert not answers["Sub"].is_wrong
 
@@ -310,7 +278,6 @@ for said, told in REFUSED_EDITS.items():
 
 @pytest.mark.parametrize("call", REFUSED_CALLS)
 def test_an_edit_that_cannot_be_made_is_refused(read, call):
-    """It says its file, its line, and what stands there in its place."""
     with pytest.raises(CourseError) as caught:
         read(call)
     lines = read.path.read_text(encoding="utf-8").splitlines()
@@ -395,7 +362,6 @@ def told(tmp_path):
     ],
 )
 def test_a_name_that_nothing_defines_is_told(told, line, name):
-    """File, line, answer and name, and where it has to be defined."""
     (sentence,) = told(line)
     assert sentence.startswith(f"{told.path}, line 34: q1, tried: `{name}` is not defined: define or import")
     assert sentence.endswith(" it at the top of 01_tiny.py, because answers cannot use each other")
@@ -408,10 +374,6 @@ def test_a_name_that_many_answers_miss_is_told_once(told):
 
 
 def test_names_that_are_defined_are_not_told(told):
-    """Builtins, the file's own names, imports, arguments, globals and what a notebook has are known."""
+    """Builtins, the file's names, imports, arguments, globals and what a notebook or a star has are known."""
     assert told("return x") == []
-
-
-def test_behind_an_import_of_everything_nobody_knows(told):
-    """What a star imports is not looked up."""
     assert told("return relu(x)", ("import math\n", "from torch.nn.functional import *\n")) == []

@@ -14,11 +14,7 @@ TABLE = [
     ("a statement is moved into a block", "x()\nfor y in x: y()", "- x() | +     x()"),
     ("a statement is moved into a block", "for y in x: y()\nx()", "- x() | +     x()"),
     ("a statement is moved out of a block", "for y in x: x(); y()", "-     y() | + y()"),
-    (
-        "with, try or if is taken away",
-        "with torch.no_grad(): x()",
-        "- with torch.no_grad(): | -     x() | + x()",
-    ),
+    ("with, try or if is taken away", "with y: x()", "- with y: | -     x() | + x()"),
     ("with, try or if is taken away", "if x: y()", "- if x: | -     y() | + y()"),
     (
         "with, try or if is taken away",
@@ -54,11 +50,7 @@ TABLE = [
     ("a method is exchanged", "y = x.detach()", "- y = x.detach() | + y = x.data"),
     ("a method is exchanged", "x.mul_(y)", "- x.mul_(y) | + x.mul(y)"),
     ("a method is exchanged", "y = x.mul(2)", "- y = x.mul(2) | + y = x.mul_(2)"),
-    (
-        "an argument is dropped",
-        "x.backward(retain_graph=True)",
-        "- x.backward(retain_graph=True) | + x.backward()",
-    ),
+    ("an argument is dropped", "x(keep=True)", "- x(keep=True) | + x()"),
     ("an argument is dropped", "x(y, 2)", "- x(y, 2) | + x(y)"),
     ("a keyword is put in", "x.backward()", "- x.backward() | + x.backward(retain_graph=True)"),
     ("a keyword is put in", "opt.zero_grad()", "- opt.zero_grad() | + opt.zero_grad(set_to_none=False)"),
@@ -73,28 +65,21 @@ TABLE = [
     ("an index is changed", "y = x[0]", "- y = x[0] | + y = x[-1]"),
     ("an index is changed", "y = x[1:]", "- y = x[1:] | + y = x[:]"),
     ("a loop goes through one less", "for y in x: y()", "- for y in x: | + for y in list(x)[1:]:"),
-    (
-        "a loop goes through one less",
-        "y = [z for z in x]",
-        "- y = [z for z in x] | + y = [z for z in list(x)[:-1]]",
-    ),
+    ("a loop goes through one less", "[z for z in x]", "- [z for z in x] | + [z for z in list(x)[:-1]]"),
 ]
 
 
 def function_of(body):
-    """A function with this body and a docstring."""
     lines = [f"    {line}" for line in body.split("\n")]
     return "\n".join(["def answer(x, y, model, opt=0):", '    """Docstring."""', *lines])
 
 
 @pytest.mark.parametrize(("edit", "body", "change"), TABLE)
 def test_an_edit_makes_its_change(edit, body, change):
-    """The mutants of a body include the one with this change, under the edit's name."""
     assert (edit, change) in [(one.kind, " | ".join(one.change)) for one in mutants(function_of(body))]
 
 
 def test_every_edit_is_in_the_table():
-    """No edit is without an example."""
     assert {edit for edit, _, _ in TABLE} == {*BLOCK_EDITS, *EXPRESSION_EDITS}
 
 
@@ -123,36 +108,35 @@ def test_name_and_signature_stay():
 
 def test_a_class_is_edited_in_its_methods():
     """An answer may be a class: the signatures of its methods stay, their bodies are edited."""
-    made = list(
-        mutants("class Answer(nn.Module):\n    size = 3\n\n    def forward(self, x=1):\n        return x * 2")
-    )
-    changes = [one.change for one in made]
-    assert ("- return x * 2", "+ return x / 2") in changes
-    assert ("- size = 3", "+ size = 4") in changes
+    source = "class Answer(nn.Module):\n    size = 3\n\n    def forward(self, x=1):\n        return x * 2"
+    made = list(mutants(source))
+    assert {("- return x * 2", "+ return x / 2"), ("- size = 3", "+ size = 4")} <= {
+        one.change for one in made
+    }
     assert all("def forward(self, x=1):" in one.source or "- def" in one.change[0] for one in made)
 
 
-@pytest.mark.parametrize(
-    ("body", "change"),
-    [
-        ("return x * y", "- return x * y | + return x.clone() * y"),
-        ("y = x.shape", "- y = x.shape | + y = x.detach().shape"),
-        ("return torch.relu(x)", "- return torch.relu(x) | + return torch.relu(x.clone())"),
-        ("return x.relu()", "- return x.relu() | + return x.relu().clone()"),
-        ("y = torch.zeros(3)", "- y = torch.zeros(3) | + y = torch.detach().zeros(3)"),
-        ("with torch.no_grad(): x.fill_(y)", "- x.fill_(y) | + x.detach().fill_(y)"),
-        ("y = x.detach()", "- y = x.detach() | + y = x.detach().detach()"),
-        ("x.step()", "- x.step() | + x.step().detach()"),
-        ("return x * opt", "- return x * opt | + return (x * opt).data"),
-        ("y = torch.zeros(3)", "- y = torch.zeros(3) | + y = torch.zeros(3).detach()"),
-        ("y = torch.ones(3)", "- y = torch.ones(3) | + with torch.no_grad(): | +     y = torch.ones(3)"),
-        ("y = torch.ones_like(x)", "- y = torch.ones_like(x) | + y = torch.ones_like(x.detach())"),
-        ("y = x.new_tensor(2)", "- y = x.new_tensor(2) | + y = x.detach().new_tensor(2)"),
-        ("x.backward()", "- x.backward() | + with torch.no_grad(): | +     x.backward()"),
-        ("x = []; y = 1", "- x = [] | - y = 1 | + y = 1 | + x = []"),
-        ("with x: y()\nreturn y", "- return y | +     return y"),
-    ],
-)
+UNCHANGED = [
+    ("return x * y", "- return x * y | + return x.clone() * y"),
+    ("y = x.shape", "- y = x.shape | + y = x.detach().shape"),
+    ("return torch.relu(x)", "- return torch.relu(x) | + return torch.relu(x.clone())"),
+    ("return x.relu()", "- return x.relu() | + return x.relu().clone()"),
+    ("y = torch.zeros(3)", "- y = torch.zeros(3) | + y = torch.detach().zeros(3)"),
+    ("with torch.no_grad(): x.fill_(y)", "- x.fill_(y) | + x.detach().fill_(y)"),
+    ("y = x.detach()", "- y = x.detach() | + y = x.detach().detach()"),
+    ("x.step()", "- x.step() | + x.step().detach()"),
+    ("return x * opt", "- return x * opt | + return (x * opt).data"),
+    ("y = torch.zeros(3)", "- y = torch.zeros(3) | + y = torch.zeros(3).detach()"),
+    ("y = torch.ones(3)", "- y = torch.ones(3) | + with torch.no_grad(): | +     y = torch.ones(3)"),
+    ("y = torch.ones_like(x)", "- y = torch.ones_like(x) | + y = torch.ones_like(x.detach())"),
+    ("y = x.new_tensor(2)", "- y = x.new_tensor(2) | + y = x.detach().new_tensor(2)"),
+    ("x.backward()", "- x.backward() | + with torch.no_grad(): | +     x.backward()"),
+    ("x = []; y = 1", "- x = [] | - y = 1 | + y = 1 | + x = []"),
+    ("with x: y()\nreturn y", "- return y | +     return y"),
+]
+
+
+@pytest.mark.parametrize(("body", "change"), UNCHANGED)
 def test_what_plainly_changes_nothing_is_no_mutant(body, change):
     """A copy of what is only read, a second detach, ...: nobody has to explain these."""
     assert change not in [" | ".join(one.change) for one in mutants(function_of(body))]
@@ -178,9 +162,8 @@ def test_a_place_is_named_whatever_stands_around_it(body, place):
 
 def test_answers_that_differ_in_words_have_one_gist():
     """Name, docstrings, remarks and spacing do not count; anything else does."""
-    assert normalised_source('def a(x):\n    "Words."\n    return a( x )  # more') == normalised_source(
-        "def b(x):\n    return b(x)"
-    )
+    one, same = 'def a(x):\n    "Words."\n    return a( x )  # more', "def b(x):\n    return b(x)"
+    assert normalised_source(one) == normalised_source(same)
     assert normalised_source("def a(x):\n    return x") != normalised_source("def a(x):\n    return -x")
 
 

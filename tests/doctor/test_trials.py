@@ -84,11 +84,8 @@ def test_an_edit_of_what_a_check_needs_changes_its_text(text_of, old, new, file)
     ],
 )
 def test_an_edit_of_anything_else_does_not(text_of, old, new, file):
-    """Another check, what only that needs, and lines that move."""
     assert text_of(old, new, file) == text_of()
 
-
-# --- contracts that draw nothing
 
 CONTRACTS = '''\
 """Checks."""
@@ -141,26 +138,17 @@ def rubric(tmp_path_factory):
     return read_rubric(path, (DOUBLE,))
 
 
-def evidence(**values):
-    """Evidence of contracts, with a whole number each."""
-    facts = {name: {"value": ["int", value], "tensors": []} for name, value in values.items()}
-    return Evidence(answers={name: answer(returned=seen) for name, seen in facts.items()})
-
-
 def test_only_a_contract_that_cannot_draw_is_told(rubric):
-    """What counts has equal facts of random inputs; only what draws nothing is reported."""
-    same = evidence(**dict.fromkeys(rubric.contracts, 1))
-    told = list(fixed_contracts(rubric.contracts, same, same))
+    """Equal facts of random inputs are no complaint, and neither is a contract that stopped in both runs."""
+
+    def fixed(first, second):
+        one, other = (Evidence(answers=dict.fromkeys(rubric.contracts, each)) for each in (first, second))
+        return [*fixed_contracts(rubric.contracts, one, other)]
+
+    of_one, of_two = (answer(returned={"value": ["int", n], "tensors": []}) for n in (1, 2))
     line = CONTRACTS[: CONTRACTS.index("constant =")].count("\n") + 1
-    assert told[0].startswith(f"{rubric.path}, line {line}: contract constant draws nothing at random")
-    assert told[1].startswith(f"{rubric.path}, line {line + 1}: contract of_numbers draws nothing at random")
-    assert len(told) == 2
-    assert list(fixed_contracts(rubric.contracts, same, evidence(**dict.fromkeys(rubric.contracts, 2)))) == []
-
-
-def test_what_stopped_in_both_runs_is_no_equal_fact(rubric):
-    """Another complaint tells of it."""
-    stopped = Evidence(
-        answers=dict.fromkeys(rubric.contracts, Answer.without_observation(NotObserved("no time")))
-    )
-    assert list(fixed_contracts(rubric.contracts, stopped, stopped)) == []
+    constant, numbers = fixed(of_one, of_one)
+    assert constant.startswith(f"{rubric.path}, line {line}: contract constant draws nothing at random")
+    assert numbers.startswith(f"{rubric.path}, line {line + 1}: contract of_numbers draws nothing at random")
+    stopped = Answer.without_observation(NotObserved("no time"))
+    assert fixed(of_one, of_two) == fixed(stopped, stopped) == []

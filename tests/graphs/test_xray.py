@@ -96,9 +96,9 @@ def in_an_interpreter(source, folder):
     return json.loads(last) | {"printed": printed}
 
 
-def test_importing_it_imports_little(shown):
-    """Neither torch nor Graphviz is imported before a picture is asked for."""
-    assert shown["before"] == []
+def test_looking_changes_nothing(shown):
+    """Neither torch nor Graphviz is imported before a picture is wanted; no gradient or version changes."""
+    assert (shown["before"], shown["grad"], shown["versions"]) == ([], True, [0, 0])
 
 
 def test_every_front_end_has_something_to_show(shown):
@@ -120,17 +120,14 @@ def test_every_front_end_has_something_to_show(shown):
 def test_names_may_be_left_out(shown):
     """A single tensor needs no name, of several each has its position; a module's parameters have names."""
     weights = ["weight_ih 2x1", "weight_hh 2x2", "bias_ih 2", "bias_hh 2"]
+    of_modules = [*(f"module[1].{name}" for name in weights), "module[2].weight 1x1", "module[2].bias 1"]
     assert shown["unnamed"] == [
         ["tensor 1x2"],
         ["tensor[0] 1x2", "tensor[1] 1x2"],
         ["tensor scalar", *weights],
-        [
-            "tensor scalar",
-            *(f"module[1].{name}" for name in weights),
-            "module[2].weight 1x1",
-            "module[2].bias 1",
-        ],
+        ["tensor scalar", *of_modules],
     ]
+    assert shown["by name"] == ["loss scalar", "tensor[1] 1x2"]  # a variable of the caller's is a name
 
 
 @pytest.mark.parametrize(
@@ -147,43 +144,28 @@ def test_names_may_be_left_out(shown):
         ("xray(a=1, b=2, c=3, d=4)", "a is an int; b is an int; c is an int; and 1 more."),
         ("xray(loss, limit=0)", "limit is how many nodes are drawn at most: xray(loss=loss, limit=40)."),
         ("xray(loss, limit=loss)", "limit is how many nodes are drawn at most: xray(loss=loss, limit=40)."),
-        (
-            "xray(lazy=nn.LazyLinear(2))",
-            "lazy.weight is of a class made from Tensor, UninitializedParameter;",
-        ),
+        ("xray(lazy=nn.LazyLinear(2))", "lazy.weight is of a class made from Tensor, UninitializedParameter"),
         ("xray(nested=nested)", "could not be read (RuntimeError: "),
     ],
 )
 def test_what_cannot_be_drawn_is_named_in_a_sentence(shown, call, said):
-    """Whatever is given instead of tensors, the result is a sentence, and no error."""
+    """Whatever is given instead of tensors, alone or beside them, the result is a sentence, and no error."""
     assert said in shown["mistakes"][call]
     assert "\n" not in shown["mistakes"][call]
-
-
-def test_what_is_left_out_of_a_picture_is_named(shown):
-    """Beside tensors, too, what cannot be drawn is named."""
     assert shown["partly"] == "Not drawn: batch.n is an int."
 
 
 def test_a_picture_is_saved_as_a_file_of_its_own(shown, folder):
     """save() writes SVG on white paper, or PNG, and returns the file; else a sentence says why not."""
-    assert shown["saved"] == {
-        "graph.svg": "graph.svg",
-        "graph.png": "graph.png",
-        "graph.pdf": "None",
-        "no/graph.svg": "None",
-        "nothing": "None",
-    }
+    refused = dict.fromkeys(["graph.pdf", "no/graph.svg", "nothing"], "None")
+    assert shown["saved"] == {"graph.svg": "graph.svg", "graph.png": "graph.png", **refused}
     tree = ET.parse(folder / "graph.svg").getroot()
     assert tree[0].get("fill") == "#ffffff"
     assert "currentColor" not in (folder / "graph.svg").read_text(encoding="utf-8")
     assert (folder / "graph.png").read_bytes().startswith(b"\x89PNG")
     assert {path.name for path in folder.iterdir()} == {"graph.svg", "graph.png"}
-    assert [line.split(" was not written: ")[0] for line in shown["printed"]] == [
-        "graph.pdf",
-        "no/graph.svg",
-        "graph.svg",
-    ]
+    told = [line.split(" was not written: ")[0] for line in shown["printed"]]
+    assert told == ["graph.pdf", "no/graph.svg", "graph.svg"]
 
 
 def test_without_graphviz_there_is_text(monkeypatch):
@@ -264,11 +246,7 @@ def parsed(markdown, text):
 def test_a_large_graph_is_folded_by_module(large):
     """Each box holds a module's operations and parameters, and a residual makes no circle."""
     shown = large["encoder"]
-    assert shown["boxes"]["layer.linear1"] == [
-        "Linear, 6 operations",
-        "weight 16x8, bias 16",
-        ".grad None",
-    ]
+    assert shown["boxes"]["layer.linear1"] == ["Linear, 6 operations", "weight 16x8, bias 16", ".grad None"]
     assert shown["arrows"] == {
         ("loss scalar", "layer.norm2"),
         ("layer.norm2", "layer.linear2"),
@@ -300,50 +278,27 @@ def test_a_smaller_limit_folds_further(large):
 
 
 def test_without_modules_the_nearest_nodes_are_drawn(large):
-    """Where nothing can be folded, the picture says how many nodes it leaves out, and the text helps."""
-    shown = large["nearest"]
+    """Nodes and tensors that cannot be folded are drawn up to the limit, and the others are counted."""
+    shown, many = large["nearest"], large["many"]["boxes"]
     assert [words for words in shown["boxes"] if "more node" in words] == ["and 76 more nodes"]
     assert "A larger limit draws more nodes: xray(..., limit=80)." in shown["text"]
-
-
-def test_more_tensors_than_are_drawn_are_counted(large):
-    """Tensors to which no arrow leads are drawn up to the limit, and the others counted."""
-    assert "and 60 more tensors" in large["many"]["boxes"]
-    assert len(large["many"]["boxes"]) == 41
-
-
-def test_a_module_alone_is_told_to_be_leaves_only(large):
-    """Parameters without what was computed of them have no graph, and the text says what to give."""
+    assert "and 60 more tensors" in many and len(many) == 41
     assert "These are leaves only." in large["alone"]["text"]
 
 
 def test_trouble_is_seen_in_a_folded_graph(large):
     """A box of freed operations says so, and an operation with an overwritten tensor stays by itself."""
-    freed = large["freed"]["boxes"]
-    assert {name for name, words in freed.items() if words[-1:] != ["saved tensors of 2 freed"]} == {
-        "end scalar",
-        "deep.0.0",
-    }
-    stale = large["stale"]["boxes"]
+    freed, stale = large["freed"]["boxes"], large["stale"]["boxes"]
+    calm = {name for name, words in freed.items() if words[-1:] != ["saved tensors of 2 freed"]}
+    assert calm == {"end scalar", "deep.0.0"}
     assert stale["Addmm"] == ["mat2: saved v1,", "now v2"]
     assert stale["deep.20.0"][0] == "Linear, 2 operations"
 
 
-def test_looking_changes_nothing(shown):
-    """No gradient and no version counter changes."""
-    assert (shown["grad"], shown["versions"]) == (True, [0, 0])
-
-
 def test_it_does_nothing_in_a_worker(zygote):
-    """A notebook that shows an X-ray can be graded: there the call does nothing."""
     cells = ["import torch\nfrom grader import xray", 'x = torch.ones(1)\nxray(x=x)\nxray(x).save("x.svg")']
     seen = look(zygote, [*cells, "def f():\n    return 1"], f="student.f()")
     assert (seen["f"], seen.raised) == (1, {})
-
-
-def test_an_unnamed_tensor_has_the_callers_name(shown):
-    """`xray(loss)` calls the tensor `loss`; a tensor without a name in the caller's code has its position."""
-    assert shown["by name"] == ["loss scalar", "tensor[1] 1x2"]
 
 
 def test_shared_memory_is_drawn(shown):

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import re
+import shlex
 import zipfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -80,9 +81,6 @@ def desk(tmp_path, monkeypatch):
     return Desk(store(tmp_path / "results", made("ada"), made("ben", message=HOSTILE)), tmp_path / "out")
 
 
-# GitHub
-
-
 def classroom_points(outputs):
     """What GitHub Classroom's reporter adds up, as it does: `max_score` a runner, `score` a test."""
     earned = possible = 0
@@ -103,33 +101,19 @@ def classroom_points(outputs):
 
 
 def test_github_adds_up_what_was_earned(desk):
-    """The reporter of GitHub Classroom comes to the result's points, fractions too."""
+    """In outputs, in two notices without a stranger's text, and in the summary."""
     assert desk.export("github").exit_code == 0
     lines = [line.split("=", 1) for line in desk.text("ben/01_tiny/outputs.txt").splitlines()]
     assert [name for name, _ in lines] == ["q1_01_tiny", "q2_01_tiny", "q3_01_tiny"]
     assert classroom_points(output for _, output in lines) == (4.5, 10)
-
-
-def test_the_notices_are_two_lines_without_a_strangers_text(desk):
-    """Points leave as two notices, and nothing that a student wrote is in them."""
-    desk.export("github")
     assert desk.text("ben/01_tiny/notices.txt").splitlines() == [
         "::notice title=Autograding complete::Points 4.5/10",
         '::notice title=Autograding report::{"totalPoints":4.5,"maxPoints":10}',
     ]
-
-
-def test_a_summary_shows_a_strangers_text_as_text(desk):
-    """Markup, control characters and mentions of a student do nothing in the step's summary."""
-    desk.export("github")
-    summary = desk.text("ben/01_tiny/summary.md")
-    assert "Tiny: 4.5 of 10 points" in summary
-    assert "&lt;img src=x" in summary
-    assert not re.search("[<\x00\x1b]|@all", summary)
+    assert "Tiny: 4.5 of 10 points" in desk.text("ben/01_tiny/summary.md")
 
 
 def test_a_summary_gives_the_reason_of_an_error_once(desk):
-    """A notebook in error has one reason, not one for each question."""
     broken = made("dan", message="It is no notebook.", status="error", error="It is no notebook.")
     desk.give(broken)
     desk.export("github")
@@ -137,7 +121,6 @@ def test_a_summary_gives_the_reason_of_an_error_once(desk):
 
 
 def test_a_summary_is_cut_to_what_github_shows(desk):
-    """A summary of more than a MiB would not be shown at all, so it ends at a whole line before."""
     desk.give(made("ada", message="🐉" * (MAX_SUMMARY // 3)))
     desk.export("github")
     summary = desk.text("ada/01_tiny/summary.md")
@@ -153,9 +136,6 @@ def test_no_command_is_carried_out_among_a_strangers_lines():
     assert inner[0].startswith("::notice")
     assert token not in "".join(inner)
     assert quoted("").splitlines()[0] != first
-
-
-# Gradescope, JUnit
 
 
 def test_gradescope_reads_exact_points_and_all_of_it_is_visible(desk):
@@ -177,7 +157,6 @@ def test_gradescope_reads_exact_points_and_all_of_it_is_visible(desk):
 
 @pytest.mark.parametrize(("outcome", "is_said"), [("failed", True), ("passed", False)])
 def test_partial_credit_is_explained_where_there_is_any(outcome, is_said):
-    """A student who earned a part of a check's points reads why, and nobody else."""
     checks = [CheckResult("t", "It holds.", "passed", 1.5, 3, None, None)]
     checks.append(CheckResult("u", "It holds, too.", outcome, 0, 1, None, None))
     answer = QuestionResult("q1", "One", "f", "answered", 1.5, 4.0, tuple(checks))
@@ -188,7 +167,6 @@ def test_partial_credit_is_explained_where_there_is_any(outcome, is_said):
 
 
 def test_junit_is_xml_whatever_a_student_wrote(desk):
-    """Characters that XML cannot hold are replaced, counts are right, points are properties."""
     assert desk.export("junit").exit_code == 0
     suites = ET.fromstring((desk.out / "01_tiny.xml").read_bytes())
     ben = next(suite for suite in suites if suite.get("name") == "ben")
@@ -221,7 +199,6 @@ def test_after_a_stopped_run_nobody_is_left_out(desk):
 
 
 def test_a_notebook_in_error_is_exported_with_nothing_and_said(desk):
-    """It has its points, none, in each form, and whoever exports is told."""
     broken = made("dan", status="error", error="It is not a notebook.")
     for question in broken["questions"]:
         question |= {"score": 0.0, "status": "missing"}
@@ -233,8 +210,6 @@ def test_a_notebook_in_error_is_exported_with_nothing_and_said(desk):
     suites = ET.fromstring((desk.out / "01_tiny.xml").read_bytes())
     assert suites.get("errors") == "4"
 
-
-# Canvas
 
 CANVAS = (
     "\ufeffStudent,ID,SIS User ID,SIS Login ID,Section,Tiny (4242),Essay (7),Final Score\r\n"
@@ -257,7 +232,6 @@ def canvas(tmp_path):
 
 
 def test_canvas_changes_one_column_and_no_other_cell(desk, canvas):
-    """Byte order mark, other columns and the rows without a result stay."""
     store(desk.results, made("ben@example.org"))
     ended = desk.export("canvas", "--gradebook", canvas())
     expected = CANVAS.replace('""",,5.00', '""",4.5,5.00').replace("org,A,1,,", "org,A,4.5,,")
@@ -267,7 +241,6 @@ def test_canvas_changes_one_column_and_no_other_cell(desk, canvas):
 
 
 def test_canvas_matches_names_numbers_and_logins_but_guesses_nobody(desk, canvas):
-    """A number, a login and a name in either order find their row; two candidates find none."""
     desk.give(*map(made, ["11", "Ada Lovelace", "s-1", "Zoë", "zo"]))
     ended = desk.export("canvas", "--gradebook", canvas())
     assert "so left out: zo." in ended.output
@@ -284,17 +257,12 @@ def test_canvas_knows_whom_it_was_collected_from_by_number(desk, canvas, tmp_pat
     assert (desk.out / "canvas.csv").read_bytes() == CANVAS.replace('""",,5.00', '""",4.5,5.00').encode()
 
 
-def test_canvas_says_where_points_possible_differ(desk, canvas):
-    """Scores are of ten; a column of five has another scale, which the teacher has to mend."""
-    ended = desk.export("canvas", "01_tiny", "--gradebook", canvas(), "--column", "Essay (7)")
+@pytest.mark.parametrize("column", ["7", "essay", "Essay (7)", "01_tiny=Essay (7)"])
+def test_a_column_is_named_by_heading_title_or_number(desk, canvas, column):
+    """A note says that its points possible differ from those of the assignment."""
+    ended = desk.export("canvas", "01_tiny", "--gradebook", canvas(), "--column", column)
     assert "Essay (7): Canvas has 5 points possible, the assignment 10" in ended.output
     assert 'A, ""first""",,4.5,90.1' in desk.text("canvas.csv")
-
-
-@pytest.mark.parametrize("column", ["7", "essay", "Essay (7)"])
-def test_a_column_is_named_by_heading_title_or_number(desk, canvas, column):
-    """All three mean the same column."""
-    assert desk.export("canvas", "01_tiny", "--gradebook", canvas(), "--column", column).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -316,7 +284,6 @@ def test_a_column_is_named_by_heading_title_or_number(desk, canvas, column):
     ],
 )
 def test_a_gradebook_that_cannot_be_filled_is_told_and_nothing_written(desk, canvas, text, options, told):
-    """One sentence with the columns there are, exit status 2, and no file."""
     ended = desk.export("canvas", "01_tiny", "--gradebook", canvas(text), *options)
     assert (ended.exit_code, desk.out.exists()) == (2, False)
     assert told in ended.stderr and len(ended.stderr.splitlines()) == 1
@@ -334,7 +301,6 @@ def test_a_gradebook_that_cannot_be_filled_is_told_and_nothing_written(desk, can
     ],
 )
 def test_the_decimal_sign_is_that_of_the_column_that_is_filled(desk, canvas, changes, score):
-    """Points or commas in the column itself decide; no other cell does."""
     text = CANVAS
     for old, new in changes:
         assert old in text
@@ -370,22 +336,23 @@ def test_canvas_may_write_the_name_in_two_columns(desk, canvas, order):
     assert scores == ["Tiny (4242)", "10", "4.5", "4.5", "", ""]
 
 
-@pytest.mark.parametrize("mark", ["EX", "N/A", "Excused", "ex"])
-def test_a_mark_that_is_no_score_stays(desk, canvas, mark):
+@pytest.mark.parametrize(
+    ("mark", "told"),
+    [
+        *(
+            (mark, "excused or not assigned: ada ({0}); Zoë ({0}).")
+            for mark in ("EX", "N/A", "Excused", "ex")
+        ),
+        ("A-", "because the cell is not a number: ada ({0})."),
+    ],
+)
+def test_a_mark_that_is_no_score_stays(desk, canvas, mark, told):
     """Who is excused, or was not assigned the work, keeps that and is named, with a result or without."""
     text = CANVAS.replace('""",,5.00', f'""",{mark},5.00').replace("A,7,3", f"A,{mark},3")
     ended = desk.export("canvas", "--gradebook", canvas(text))
     assert ended.exit_code == 0
-    assert f"A,{mark},3" in desk.text("canvas.csv")
-    assert f'A, ""first""",{mark},5.00' in desk.text("canvas.csv")
-    assert f"Tiny (4242), unchanged: excused or not assigned: ada ({mark}); Zoë ({mark})." in ended.output
-
-
-def test_a_grade_that_is_no_number_stays(desk, canvas):
-    """A letter, or a word, was written by somebody."""
-    ended = desk.export("canvas", "--gradebook", canvas(CANVAS.replace('""",,5.00', '""",A-,5.00')))
-    assert 'A, ""first""",A-,5.00' in desk.text("canvas.csv")
-    assert "unchanged, because the cell is not a number: ada (A-)." in ended.output
+    assert (desk.out / "canvas.csv").read_bytes().count(f",{mark},".encode()) == 2
+    assert told.format(mark) in ended.output
 
 
 def test_the_teachers_own_file_is_never_overwritten(desk, tmp_path):
@@ -429,8 +396,6 @@ def test_who_is_called_otherwise_there_is_found_by_the_roster(desk, canvas, tmp_
     assert "ada@example.org,1001,4.5" in desk.text("01_tiny.csv")
 
 
-# Moodle
-
 MOODLE = (
     "First name,Last name,ID number,Email address,Course total (Real)\n"
     "Ada,Lovelace,1001,ada@example.org,-\n"
@@ -465,17 +430,13 @@ ENGLISH = "its headings are in another language: export it with English chosen"
     ("text", "told"),
     [
         ("name,points\nada,1\n", "no column Email address"),
-        (
-            "ID,Vollständiger Name,E-Mail-Adresse,Status,Bewertung,Bestwertung\nTeilnehmer/in7,Ada,a@x,,,\n",
-            ENGLISH,
-        ),
+        ("ID,Vollständiger Name,E-Mail-Adresse,Bewertung,Bestwertung\nTeilnehmer/in7,Ada,a@x,,\n", ENGLISH),
         ("Prénom,Nom de famille,Numéro d'identification,Adresse de courriel\nAda,L,1,a@x\n", ENGLISH),
         ("Identificador,Nombre completo,Dirección de correo,Estado,Calificación\n7,Ada,a@x,,\n", ENGLISH),
         (MOODLE, "none of its students has a result"),
     ],
 )
 def test_a_moodle_file_of_no_use_is_told(desk, canvas, text, told):
-    """One sentence, exit status 2, no file."""
     ended = desk.export("moodle", "--gradebook", canvas(text))
     assert (ended.exit_code, desk.out.exists()) == (2, False)
     assert told in ended.stderr
@@ -491,7 +452,6 @@ WORKSHEET = (
 
 
 def test_a_grading_worksheet_is_filled_in_place(desk, canvas):
-    """Grade and feedback of who has a result; what Moodle locks and every other cell stay."""
     desk.give(made("lovelaceada"), made("Ben Büchner"))
     ended = desk.export("moodle", "01_tiny", "--gradebook", canvas(WORKSHEET))
     before, after = ([*csv.reader(io.StringIO(text))] for text in (WORKSHEET, desk.text("01_tiny.csv")))
@@ -502,7 +462,6 @@ def test_a_grading_worksheet_is_filled_in_place(desk, canvas):
 
 
 def test_a_worksheet_keeps_its_decimal_comma_and_words(desk, canvas):
-    """The comma of the maximum is that of the grades; a grade in words stays."""
     text = WORKSHEET.replace(",10.00,", ',"10,00",').replace("No submission,,", "No submission,passed,")
     desk.give(made("lovelaceada"), made("Eve Formula"))
     ended = desk.export("moodle", "01_tiny", "--gradebook", canvas(text))
@@ -527,12 +486,6 @@ def test_two_of_one_name_are_asked_for_once(desk, canvas, tmp_path):
     assert desk.text("01_tiny.csv").count(",4.5,") == 2
 
 
-def test_several_columns_are_named_at_once(desk, canvas):
-    """An assignment before each heading; a heading that is asked for is filled whatever its title."""
-    asked = ["--gradebook", canvas(), "--column", "01_tiny=Essay (7)"]
-    assert "Essay (7), scores filled in" in desk.export("canvas", *asked).output
-
-
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
@@ -553,7 +506,6 @@ def test_a_column_is_filled_for_one_assignment_that_has_results(desk, canvas, co
 
 
 def test_the_wide_gradebook_has_a_row_for_each_student(desk):
-    """A column for each assignment, then their sum; students of the roster without a result, too."""
     submissions = desk.results.with_name("submissions")
     submissions.mkdir()
     (submissions / "roster.csv").write_text("student\nada\n=eve\n", encoding="utf-8")
@@ -565,18 +517,14 @@ def test_the_wide_gradebook_has_a_row_for_each_student(desk):
     )
 
 
-@pytest.mark.parametrize("edited", ["student;assignment;score\nada;01_tiny;9,5\n", "", None])
+@pytest.mark.parametrize("edited", ["student;assignment;score\nada;01_tiny;9,5\n", ""])
 def test_no_export_reads_the_gradebook_of_a_run(desk, edited):
-    """Results count, whatever somebody made of the file."""
     desk.export("wide")
     expected = desk.text("grades.csv")
-    if edited is not None:
-        (desk.results / "gradebook.csv").write_text(edited, encoding="utf-8")
+    (desk.results / "gradebook.csv").write_text(edited, encoding="utf-8")
     ended = desk.export("wide")
     assert (ended.exit_code, desk.text("grades.csv")) == (0, expected)
 
-
-# All of them
 
 SHOWN_HINT, SHOWN_DIAGNOSIS = "Look again.", "It is not."
 SCORES = {
@@ -650,19 +598,18 @@ class Everything:
 
 @pytest.fixture
 def everything(desk, tmp_path):
-    classroom = tmp_path / "classroom"
-    classroom.mkdir()
-    gradebooks = {
-        "canvas": tmp_path / "canvas-export.csv",
-        "moodle": tmp_path / "moodle-export.csv",
-        "classroom50": classroom / "scores.json",
+    people = "username,first_name,last_name\nada,Ada,Lovelace\nzoe,Zoe,Z\n"
+    texts = {
+        "canvas": ("canvas-export.csv", CANVAS),
+        "moodle": ("moodle-export.csv", MOODLE),
+        "classroom50": ("classroom/scores.json", json.dumps(SCORES)),
+        "": ("classroom/assignments.json", json.dumps(ASSIGNMENTS)),
+        "roster": ("classroom/roster.csv", people),
     }
-    gradebooks["canvas"].write_text(CANVAS, encoding="utf-8")
-    gradebooks["moodle"].write_text(MOODLE, encoding="utf-8")
-    gradebooks["classroom50"].write_text(json.dumps(SCORES))
-    (classroom / "assignments.json").write_text(json.dumps(ASSIGNMENTS))
-    (classroom / "roster.csv").write_text("username,first_name,last_name\nada,Ada,Lovelace\nzoe,Zoe,Z\n")
-    return Everything(desk, gradebooks)
+    (tmp_path / "classroom").mkdir()
+    for name, text in texts.values():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return Everything(desk, {form: tmp_path / name for form, (name, _) in texts.items()})
 
 
 EVERY = list(all_formats())
@@ -708,7 +655,6 @@ def test_a_strangers_text_does_nothing_in_any_form(everything, form):
 
 @pytest.mark.parametrize("form", EVERY)
 def test_the_same_results_give_the_same_files(everything, form):
-    """Nothing depends on the moment or on the order of a folder."""
     everything.give(*map(made, CLASS))
     desk = everything.desk
     everything.export(form)
@@ -726,22 +672,21 @@ def test_every_format_is_in_the_help_and_in_the_documentation():
     assert f"\n\n{uses()}\n" in docs, "run: python docs/formats.py"
 
 
+UNKNOWN = {"assignment": None, "status": "error", "error": "Unknown.", "questions": []}
+
+
 def test_a_notebook_of_no_assignment_is_left_out_and_named(desk):
-    """It has no question to export."""
-    stranger = made("jun", assignment=None, status="error", error="Unknown.", questions=[])
-    store(desk.results, stranger, name="essay")
+    store(desk.results, made("jun", **UNKNOWN), name="essay")
     ended = desk.export("github")
     assert "belong to no assignment: jun/01_tiny.ipynb" in ended.output
     assert not (desk.out / "jun").exists()
 
 
 def test_a_note_names_some_and_counts_the_others(desk, canvas):
-    """Who is not in the gradebook, belongs to no assignment or is in error: 20 names, and how many more."""
     many = [made(f"s{number:03}", status="error", error="Broken.") for number in range(200)]
     desk.give(made("ada"), *many)
     for number in range(30):
-        stranger = made(f"t{number:03}", assignment=None, status="error", error="Unknown.", questions=[])
-        store(desk.results, stranger, name="essay")
+        store(desk.results, made(f"t{number:03}", **UNKNOWN), name="essay")
     ended = desk.export("canvas", "--gradebook", canvas())
     assert ended.output.count("and 180 more.") == 2
     assert "and 10 more." in ended.output
@@ -771,10 +716,7 @@ def spoil(**changes):
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "{",
-        "[]",
-        "[" * 100_000,
+        *("", "{", "[]", "[" * 100_000),
         spoil(schema="autograd-grader/result/v9"),
         spoil(student="../ada"),
         spoil(student="ben"),
@@ -789,75 +731,58 @@ def spoil(**changes):
         spoil(provenance=None),
     ],
 )
-@pytest.mark.parametrize("form", ["github", "junit"])
-def test_a_spoiled_result_is_named_and_nothing_written(desk, form, text):
-    """Broken JSON, another schema, NaN, a path in a name: one sentence with the file, exit status 2."""
+def test_a_spoiled_result_is_named_and_nothing_written(desk, text):
     path = desk.results / "submissions" / "ada" / "01_tiny.json"
     path.write_text(text, encoding="utf-8")
-    ended = desk.export(form)
+    ended = desk.export("junit")
     assert (ended.exit_code, desk.out.exists()) == (2, False)
     assert str(path) in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
 
 
 def test_links_among_results_are_not_followed(desk, tmp_path):
-    """A link to somebody's result is nobody's."""
     (desk.results / "submissions" / "eve").symlink_to(desk.results / "submissions" / "ada")
     desk.export("junit")
     assert len(ET.fromstring((desk.out / "01_tiny.xml").read_bytes())) == 2
 
 
+NO_ASSIGNMENT = "there is no assignment 01_tinny; did you mean 01_tiny?"
+ONE_COLUMN = "--column 01_tiny=B: 01_tiny has one column, and --column named A before"
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["canvas"], "canvas needs --gradebook FILE"),
-        (["junit", "--gradebook", "x.csv"], "--gradebook is for canvas, classroom50, moodle"),
-        (["junit", "--column", "x"], "--column is for canvas and classroom50"),
-        (["canvas", "--gradebook", "x.csv", "--column", "x"], "write --column STEM=HEADING"),
-        (
-            ["canvas", "--gradebook", "x.csv", "--column", "01_tinny=X"],
-            "there is no assignment 01_tinny; did you mean 01_tiny?",
-        ),
-        (
-            ["canvas", "01_tiny", "--gradebook", "x.csv", "--column", "01_tinny=X"],
-            "there is no assignment 01_tinny; did you mean 01_tiny?",
-        ),
-        (
-            ["canvas", "--gradebook", "x.csv", "--column", "01_tiny=A", "--column", "01_tiny=B"],
-            "--column 01_tiny=B: 01_tiny has one column, and --column named A before",
-        ),
-        (
-            ["canvas", "01_tiny", "--gradebook", "x.csv", "--column", "A", "--column", "01_tiny=B"],
-            "--column 01_tiny=B: 01_tiny has one column, and --column named A before",
-        ),
-        (
-            ["canvas", "--gradebook", "x.csv", "--column", "01_tiny="],
-            "--column '01_tiny=' names no column: write its heading",
-        ),
-        (["canvas", "01_tiny", "--gradebook", "x.csv", "--column", " "], "--column ' ' names no column"),
-        (["classroom50", "--gradebook", "x", "--column", "01_tiny="], "--column '01_tiny=' names no column"),
-        (["classroom50", "--column", "01_tiny=x"], "add --gradebook FILE"),
-        (["canvas", "--gradebook", "missing.csv"], "missing.csv cannot be read"),
-        (["junit", "99_none"], "there are no results of 99_none, only of 01_tiny"),
-        (["gradescope", "99_none"], "there is no assignment 99_none"),
-        (["excel"], "is not one of"),
+        ("canvas", "canvas needs --gradebook FILE"),
+        ("junit --gradebook x.csv", "--gradebook is for canvas, classroom50, moodle"),
+        ("junit --column x", "--column is for canvas and classroom50"),
+        ("canvas --gradebook x.csv --column x", "write --column STEM=HEADING"),
+        ("canvas --gradebook x.csv --column 01_tinny=X", NO_ASSIGNMENT),
+        ("canvas 01_tiny --gradebook x.csv --column 01_tinny=X", NO_ASSIGNMENT),
+        ("canvas --gradebook x.csv --column 01_tiny=A --column 01_tiny=B", ONE_COLUMN),
+        ("canvas 01_tiny --gradebook x.csv --column A --column 01_tiny=B", ONE_COLUMN),
+        ("canvas --gradebook x.csv --column 01_tiny=", "'01_tiny=' names no column: write its heading"),
+        ("canvas 01_tiny --gradebook x.csv --column ' '", "--column ' ' names no column"),
+        ("classroom50 --gradebook x --column 01_tiny=", "--column '01_tiny=' names no column"),
+        ("classroom50 --column 01_tiny=x", "add --gradebook FILE"),
+        ("canvas --gradebook missing.csv", "missing.csv cannot be read"),
+        ("junit 99_none", "there are no results of 99_none, only of 01_tiny"),
+        ("gradescope 99_none", "there is no assignment 99_none"),
+        ("excel", "is not one of"),
     ],
 )
 def test_what_cannot_be_done_is_told(desk, arguments, told):
-    """Exit status 2, a sentence, nothing written."""
-    ended = desk.export(*arguments)
+    ended = desk.export(*shlex.split(arguments))
     assert (ended.exit_code, desk.out.exists()) == (2, False)
     assert told in ended.stderr
 
 
 def test_results_that_are_not_there_are_told(desk, tmp_path):
-    """Whoever has not graded is told to."""
     desk.results = tmp_path / "nowhere"
     assert "grade a class first" in desk.export("junit").stderr
 
 
 def test_a_file_in_the_way_is_told(desk):
-    """--out is a file, which stays as it is."""
     desk.out.write_text("mine", encoding="utf-8")
     ended = desk.export("junit")
     assert ended.exit_code == 2
@@ -865,11 +790,7 @@ def test_a_file_in_the_way_is_told(desk):
     assert desk.out.read_text(encoding="utf-8") == "mine"
 
 
-# Feedback
-
-
 def test_feedback_goes_back_to_where_notebooks_were_collected(desk):
-    """Without anything of clones, Canvas or Moodle there is an error that says how to get some."""
     ended = desk.export("feedback")
     assert ended.exit_code == 2
     assert "no page of what was collected from clones, Canvas or Moodle: `collect`" in ended.stderr
@@ -910,17 +831,13 @@ def test_canvas_takes_its_own_names_back(desk, tmp_path):
 @pytest.mark.parametrize("inside", ["/01_tiny.ipynb", "01_tiny.ipynb"])
 def test_moodle_takes_its_own_folders_back(desk, tmp_path, inside):
     """A folder for each participant, also where Moodle put all files into one; in it is the page."""
-    names = [f"{name}_assignsubmission_file_{inside}" for name in ("Ada Lovelace_71", "Kim Lee_72")]
-    collected_and_graded(
-        desk, packed(tmp_path / "in.zip", *names), made("Ada Lovelace"), made("Kim Lee"), made("zoe")
-    )
+    folders = [f"{name}_assignsubmission_file_" for name in ("Ada Lovelace_71", "Kim Lee_72")]
+    source = packed(tmp_path / "in.zip", *(f"{folder}{inside}" for folder in folders))
+    collected_and_graded(desk, source, made("Ada Lovelace"), made("Kim Lee"), made("zoe"))
     ended = desk.export("feedback", "01_tiny")
     assert "not collected from a clone, Canvas or Moodle: zoe/01_tiny.ipynb." in ended.output
     with zipfile.ZipFile(desk.out / "01_tiny-moodle.zip") as archive:
-        assert archive.namelist() == [
-            "Ada Lovelace_71_assignsubmission_file_/01_tiny.html",
-            "Kim Lee_72_assignsubmission_file_/01_tiny.html",
-        ]
+        assert archive.namelist() == [f"{folder}/01_tiny.html" for folder in folders]
         page = desk.results / "feedback" / "Kim Lee" / "01_tiny.html"
         assert archive.read("Kim Lee_72_assignsubmission_file_/01_tiny.html") == page.read_bytes()
 
@@ -938,7 +855,6 @@ def test_a_record_without_the_name_of_a_download_is_reported(desk, tmp_path):
 
 @pytest.mark.parametrize("content", ['{"seed":\n 1,,}', "[]\n"])
 def test_nothing_is_exported_by_a_spoiled_run(desk, content):
-    """Only `run.json` says which results are those of notebooks that are still there."""
     (desk.results / "run.json").write_text(content, encoding="utf-8")
     ended = desk.export("wide")
     assert ended.exit_code == 2 and not desk.files()
@@ -946,7 +862,6 @@ def test_nothing_is_exported_by_a_spoiled_run(desk, content):
 
 
 def test_a_page_that_is_missing_leaves_nothing_half_exported(desk):
-    """No file is written before everything that is exported could be read."""
     tell_origins(desk, *((name, "01_tiny.ipynb", f"hw/{name}/01_tiny.ipynb") for name in ("ada", "ben")))
     write_pages(desk, made("ada"), Feedback())
     ended = desk.export("feedback")
@@ -955,7 +870,6 @@ def test_a_page_that_is_missing_leaves_nothing_half_exported(desk):
 
 
 def test_each_repository_gets_the_pages_of_what_came_from_it(desk):
-    """Where each assignment has repositories of its own, no page of another goes there."""
     store(desk.results, made("ada", "02_more"))
     for stem in ("01_tiny", "02_more"):
         write_pages(desk, made("ada", stem), Feedback())

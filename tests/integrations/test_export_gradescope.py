@@ -94,7 +94,6 @@ def grade(folder, submissions, out, students):
 
 
 def test_the_zip_holds_one_assignment_and_what_gradescope_starts(made):
-    """Scripts at its root, one placeholder worth nothing, the course beside Otter's files, never in them."""
     with zipfile.ZipFile(io.BytesIO(made)) as archive:
         names = archive.namelist()
         environment = archive.read("environment.yml").decode()
@@ -114,19 +113,16 @@ def test_the_zip_holds_one_assignment_and_what_gradescope_starts(made):
 
 
 def test_the_plugin_is_found_by_the_zips_script(container):
-    """The script that Gradescope starts imports the plugin's module."""
     plugin = importlib.import_module("grader.integrations.otter_plugin")
     script = runpy.run_path(container / "source" / "run_otter.py", run_name="imported")
     assert script["set_aside"] is plugin.set_aside
 
 
 def test_the_same_course_gives_the_same_zip(course, made):
-    """Byte for byte, so that a teacher sees whether anything changed."""
     assert autograder(course, "01_tiny") == made
 
 
 def test_settings_travel_with_the_zip(course, tmp_path):
-    """What course.toml says of this assignment holds in the container too; no other is named."""
     path = tmp_path / "course.toml"
     path.write_text(settings_toml(course.settings, "01_tiny"), encoding="utf-8")
     assert read_settings(path, lambda: {"01_tiny": ["q1", "q2"]}) == course.settings
@@ -135,7 +131,6 @@ def test_settings_travel_with_the_zip(course, tmp_path):
 
 
 def test_nothing_of_a_student_is_left_where_otter_looks(container):
-    """A log it would unpickle and modules its kernel would import are gone before it looks for them."""
     submission = container / "submission"
     write_notebook(submission / "01_tiny.ipynb", RIGHT)
     for name in (".OTTER_LOG", "otter.py", "__init__.py", "conftest.py"):
@@ -150,8 +145,6 @@ def test_nothing_of_a_student_is_left_where_otter_looks(container):
 
 
 def test_without_a_sandbox_there_is_no_score(container, monkeypatch):
-    """The plugin raises, so Otter writes nothing; it never falls back to Otter's kernel."""
-
     def no_sandbox(**_):
         raise SandboxError("no seccomp here")
 
@@ -169,7 +162,6 @@ def test_without_a_sandbox_there_is_no_score(container, monkeypatch):
     [("01_tiny.ipynb", RIGHT, 7.5), ("essay.ipynb", HALF, 0.9), ("essay.ipynb", ["x = 1"], 0)],
 )
 def test_the_plugin_gives_otter_our_exact_scores(container, shared_zygote, name, cells, score):
-    """Partial credit, points of course.toml, and a notebook whose name says nothing."""
     write_notebook(container / "submission" / name, cells)
     results = no_results()
     plugin_of(container, name).after_grading(results)
@@ -180,7 +172,6 @@ def test_the_plugin_gives_otter_our_exact_scores(container, shared_zygote, name,
 
 
 def test_a_zip_without_a_course_grades_by_no_other(container):
-    """It must never fall back to a course that lies elsewhere."""
     write_notebook(container / "submission" / "01_tiny.ipynb", RIGHT)
     (container / "source" / "course" / "solutions" / "01_tiny.py").unlink()
     with pytest.raises(Exception, match="contains no course"):
@@ -211,7 +202,6 @@ def odd_names(folder):
 
 @pytest.mark.parametrize("odd", [odd_folder, odd_pipe, odd_names])
 def test_whatever_was_submitted_becomes_one_notebook_of_the_assignment(odd, course, tmp_path):
-    """Odd submissions are laid out without an error; one notebook of them is graded as the assignment's."""
     lay_out = importlib.import_module("grader.integrations.otter_plugin")._lay_out
     submitted = tmp_path / "submitted"
     submitted.mkdir()
@@ -253,7 +243,6 @@ def test_a_container_grades_whatever_was_submitted(container, tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("content", ["", "{", "[]"])
 def test_a_container_gives_a_broken_notebook_nothing_and_says_why(container, content):
-    """It is a student's mistake, not the autograder's failure."""
     (container / "submission" / "01_tiny.ipynb").write_text(content, encoding="utf-8")
     subprocess.run([sys.executable, "-c", CONTAINER, container], check=True, capture_output=True, timeout=120)
     document = json.loads((container / "results" / "results.json").read_text(encoding="utf-8"))
@@ -263,7 +252,6 @@ def test_a_container_gives_a_broken_notebook_nothing_and_says_why(container, con
 
 @pytest.mark.long
 def test_otter_run_gives_exactly_the_scores_of_grade(tmp_path):
-    """Right, in part, with half points, under another name, two at once, hostile, and not a notebook."""
     students = ("emil", "kim", "ivo", "omar", "gus", "dara")
     results = grade(COURSE, COURSE / "submissions", tmp_path / "results", students)
     course = Course.find(COURSE)

@@ -39,6 +39,11 @@ class Step:
     def run(self, *arguments):
         return CliRunner().invoke(main, ["check", *arguments, "--github"])
 
+    def hold(self, notebook):
+        """Let the repository contain this notebook of 01_small, beside the released one."""
+        write(self.repository / ".handout" / "01_small.ipynb", released())
+        write(self.repository / "01_small.ipynb", notebook)
+
     def results(self):
         """The outputs by name, as GitHub Classroom's reporter reads them."""
         before, *lines = self.output.read_text(encoding="utf-8").splitlines()
@@ -46,22 +51,21 @@ class Step:
         outputs = dict(line.split("=", 1) for line in lines)
         return {name: json.loads(base64.b64decode(text)) for name, text in outputs.items()}
 
+    def message(self, name):
+        return self.results()[name]["tests"][0]["message"]
+
 
 def second(folder, **answers):
     """The notebook of another assignment, with the same questions."""
-    write(folder / ".handout" / "02_more.ipynb", of_another(released()))
-    return write(folder / "02_more.ipynb", of_another(worked(**answers)))
-
-
-def of_another(notebook):
-    notebook["metadata"]["otter"]["assignment_name"] = "02_more"
-    return notebook
+    notebook, handout = worked(**answers), released()
+    for one in (notebook, handout):
+        one["metadata"]["otter"]["assignment_name"] = "02_more"
+    write(folder / ".handout" / "02_more.ipynb", handout)
+    return write(folder / "02_more.ipynb", notebook)
 
 
 def test_all_questions_of_all_notebooks_are_reported_by_one_step(step):
-    """An output for each question with its points, the sum in the notices and in the summary."""
-    write(step.repository / ".handout" / "01_small.ipynb", released())
-    write(step.repository / "01_small.ipynb", worked(**ANSWERS))
+    step.hold(worked(**ANSWERS))
     second(step.repository, q1=ANSWERS["q1"], q3="def Counter():\n    return lambda: 7")
     done = step.run()
     results = step.results()
@@ -91,9 +95,7 @@ WRONG = "def double(x):\n    return x * x"
     ids=["all right", "not begun", "one right", "syntax error", "wrong", "not defined"],
 )
 def test_only_what_fails_is_red(step, answers, status):
-    """The job fails where a question does; what is not begun earns nothing, and is no failure."""
-    write(step.repository / ".handout" / "01_small.ipynb", released())
-    write(step.repository / "01_small.ipynb", worked(**answers))
+    step.hold(worked(**answers))
     assert step.run().exit_code == status
     earned = {name[:2] for name, result in step.results().items() if result["tests"][0]["score"]}
     assert earned == {name for name, source in answers.items() if source == ANSWERS[name]}
@@ -101,10 +103,9 @@ def test_only_what_fails_is_red(step, answers, status):
 
 def test_the_summary_reads_like_a_terminal(step):
     """Of what is begun each line that `check` prints, as it is; the other notebooks in a line."""
-    write(step.repository / ".handout" / "01_small.ipynb", released())
     notebook = worked(q1=WRONG, q2=ANSWERS["q2"])
     notebook["cells"].insert(2, code("raise ValueError('# <b>@all</b> `x` 1. *y*')"))
-    write(step.repository / "01_small.ipynb", notebook)
+    step.hold(notebook)
     second(step.repository)
     step.run()
     printed = CliRunner().invoke(main, ["check", "01_small"]).output.splitlines()
@@ -122,27 +123,22 @@ def test_the_summary_reads_like_a_terminal(step):
 
 
 def test_each_notebook_runs_once(step, tmp_path):
-    """However many questions it has, its cells run a single time."""
     runs = tmp_path / "runs"
-    write_work(
-        step.repository, [f"with open({str(runs)!r}, 'a') as file:\n    file.write('x')", ANSWERS["q1"]]
-    )
+    counting = f"with open({str(runs)!r}, 'a') as file:\n    file.write('x')"
+    write_work(step.repository, [counting, ANSWERS["q1"]])
     step.run()
     assert len(step.results()) == 3
     assert runs.read_text(encoding="utf-8") == "x"
 
 
 def test_a_notebook_that_nobody_has_begun_is_not_run(step, monkeypatch):
-    """No process is started for it."""
-    write(step.repository / ".handout" / "01_small.ipynb", released())
-    write(step.repository / "01_small.ipynb", released())
+    step.hold(released())
     monkeypatch.setattr(RunnerPool, "take", None)
     assert step.run().exit_code == 0
     assert [result["status"] for result in step.results().values()] == ["fail"] * 3
 
 
 def test_a_notebook_that_is_missing_or_broken_costs_only_itself(step):
-    """Its questions are errors with their points, and the other notebooks are reported."""
     write(step.repository / ".handout" / "01_small.ipynb", released())
     (step.repository / "01_small.ipynb").write_text('{\n<<<<<<< HEAD\n"cells": []}', encoding="utf-8")
     write(step.repository / ".handout" / "00_gone.ipynb", released())
@@ -154,8 +150,8 @@ def test_a_notebook_that_is_missing_or_broken_costs_only_itself(step):
         "q1_01_small": "error",
         "q1_02_more": "pass",
     }
-    assert "there is no notebook 00_gone.ipynb" in results["q3_00_gone"]["tests"][0]["message"]
-    assert "markers of a merge conflict in it (line 2)" in results["q1_01_small"]["tests"][0]["message"]
+    assert "there is no notebook 00_gone.ipynb" in step.message("q3_00_gone")
+    assert "markers of a merge conflict in it (line 2)" in step.message("q1_01_small")
     assert (results["q3_01_small"]["max_score"], results["q3_01_small"]["tests"][0]["score"]) == (2.5, 0)
     assert done.exit_code == 1
     assert "::notice title=Autograding complete" in done.output
@@ -218,7 +214,6 @@ def test_the_advice_for_a_merge_conflict_works(step, is_committed):
 
 
 def test_a_notebook_in_the_place_of_another_earns_nothing_there(step):
-    """Its questions are not counted twice, and those of the other are errors."""
     write_work(step.repository, [ANSWERS["q1"]])
     path = second(step.repository, **ANSWERS)
     path.write_bytes((step.repository / "01_small.ipynb").read_bytes())
@@ -264,13 +259,14 @@ def test_a_named_question_is_the_output_result(step):
         (["01_small", "q9"], "output", "it has q1 (double), q2 (leaf), q3 (Counter)"),
         (["07_other"], "output", "there is no notebook 07_other"),
         (["01_small"], "no/such/folder", "cannot be written"),
+        (None, "output", "there is no notebook such as 01_name.ipynb"),
     ],
 )
 def test_what_cannot_be_reported_is_told(step, monkeypatch, arguments, output, told):
-    """One sentence, exit status 2, no notice."""
-    write_work(step.repository, [])
+    if arguments is not None:
+        write_work(step.repository, [])
     monkeypatch.setenv("GITHUB_OUTPUT", output)
-    done = step.run(*arguments)
+    done = step.run(*(arguments or ()))
     assert done.exit_code == 2
     assert told in done.stderr
     assert "::notice" not in done.output
@@ -294,10 +290,3 @@ def test_a_broken_notebook_is_red_even_where_nothing_says_what_was_released(step
         assert "01_small.ipynb" in result["tests"][0]["message"]
     else:
         assert REPORT.format(0, 0) in done.stdout
-
-
-def test_a_folder_without_notebooks_is_told(step):
-    """There is nothing to report."""
-    done = step.run()
-    assert done.exit_code == 2
-    assert "there is no notebook such as 01_name.ipynb" in done.stderr

@@ -16,12 +16,11 @@ import pytest
 from click.testing import CliRunner
 from leaks import EVERYDAY_NAMES, Secrets, _texts
 from packaging.version import Version
-from tiny_course import HALF, RIGHT, add_assignment, edit, write_course, write_notebook
+from tiny_course import HALF, RIGHT, add_assignment, built, edit, write_course, write_notebook
 from workflow import read_workflow, run_steps
 
 import grader.integrations.release
 from grader.cli import main
-from grader.course.build import build
 from grader.course.course import Course
 from grader.course.new import write_new
 from grader.errors import GraderError
@@ -34,26 +33,12 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "grader"
 MASTERS = sorted((ROOT / "solutions").glob("*.py"))
 TEXTS = [path.read_text(encoding="utf-8") for path in MASTERS]
-QUESTIONS = sum(len(re.findall(r'tags=\["question q', text)) for text in TEXTS)
 WITH_BONUS_TASKS = sum(len(re.findall(r'tags=\["question ', text)) for text in TEXTS)
 
 
-def built(root):
+def tiny(tmp_path):
     """The tiny course, with its assignments built."""
-    return rebuilt(Course.find(write_course(root)))
-
-
-def rebuilt(course):
-    """The course as its files are now, with its assignments built."""
-    course = Course.find(course.root)
-    build(course.assignments.values(), course.root / "assignments", course.all_points())
-    return course
-
-
-def with_a_second(course):
-    """The course with another assignment, 02_tiny, whose questions are those of 01_tiny."""
-    add_assignment(course.root, 2)
-    return rebuilt(course)
+    return built(write_course(tmp_path / "course"))
 
 
 def bytes_of(folder):
@@ -63,7 +48,6 @@ def bytes_of(folder):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The wheel, built once for this file."""
     return build_wheel(SOURCES, tmp_path_factory.mktemp("wheel"))
 
 
@@ -94,11 +78,7 @@ def unpacked(wheel, tmp_path_factory):
     return site
 
 
-# --- nothing else
-
-
 def test_a_release_gives_nothing_away(real, secrets):
-    """No file, archive or value of a notebook holds a line, name or sentence of what is secret."""
     assert secrets.found_in(real) == []
 
 
@@ -117,7 +97,6 @@ def test_autograders_for_classroom_50_give_nothing_away(real, secrets, tmp_path,
 
 @pytest.mark.usefixtures("one_wheel")
 def test_solutions_are_released_on_request_only(tmp_path):
-    """With `--solutions` a page per assignment has each answer, then its reason; without it the pages go."""
     course = Course.find(ROOT)
     done = CliRunner().invoke(main, ["release", "--out", str(tmp_path), "--solutions"])
     assert done.exit_code == 0
@@ -132,7 +111,6 @@ def test_solutions_are_released_on_request_only(tmp_path):
 
 
 def test_the_search_knows_every_answer_and_every_check(secrets):
-    """Each question has something to search for, and each check file and list of answers gives plenty."""
     assert all(secrets.answers.values())
     assert len(secrets.answers) >= WITH_BONUS_TASKS  # more, where an answer stands in two places of its cell
     for stem in (path.stem for path in MASTERS):
@@ -142,16 +120,14 @@ def test_the_search_knows_every_answer_and_every_check(secrets):
     assert "crash_by_faulthandler" in secrets.words
 
 
-def test_all_that_is_called_everyday_is(tmp_path):
+def test_all_that_is_called_everyday_is():
     """The list of what the search leaves out holds nothing that the package does not say."""
-    texts = [
-        path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*") if path.suffix in {".py", ".txt"}
-    ]
-    assert set(re.findall(r"\w+", "\n".join(texts))) >= EVERYDAY_NAMES
+    paths = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.txt")]
+    texts = "\n".join(path.read_text(encoding="utf-8") for path in paths)
+    assert set(re.findall(r"\w+", texts)) >= EVERYDAY_NAMES
 
 
 def zipped(name, content):
-    """A zip with one member."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         archive.writestr(name, content)
@@ -194,36 +170,24 @@ def leaks():
 
 @pytest.mark.parametrize(("path", "content"), leaks().values(), ids=leaks())
 def test_the_search_would_find_a_leak(path, content, secrets, tmp_path):
-    """Whatever is planted, the search names the file that it is in."""
     (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / path).write_bytes(content.encode() if isinstance(content, str) else content)
     assert secrets.found_in(tmp_path)
 
 
-def test_the_seed_of_a_run_stays_at_home(tmp_path, one_wheel):
-    """Results, evidence and settings that lie in the course are in no release."""
-    course = built(tmp_path / "course")
-    for name in (
-        "results/run.json",
-        "assignments/run.json",
-        "course.toml.bak",
-        "assignments/tests/01_tiny/notes.txt",
-    ):
-        path = course.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text('{"seed": 918273645546}')
+@pytest.mark.parametrize(
+    "name", ["results/run.json", "assignments/x.json", "course.toml.bak", "assignments/tests/notes.txt"]
+)
+def test_the_seed_of_a_run_stays_at_home(tmp_path, one_wheel, name):
+    course = tiny(tmp_path)
+    (course.root / name).parent.mkdir(parents=True, exist_ok=True)
+    (course.root / name).write_text('{"seed": 918273645546}')
     release(course, tmp_path / "out")
-    texts = [
-        text for name, content in bytes_of(tmp_path / "out").items() for _, text in _texts(name, content)
-    ]
-    assert not [text for text in texts if "918273645546" in text]
-
-
-# --- what is in it
+    for file, content in bytes_of(tmp_path / "out").items():
+        assert not [text for _, text in _texts(file, content) if "918273645546" in text]
 
 
 def test_the_notebooks_are_those_of_assignments_byte_for_byte(real):
-    """Notebook, untouched twin and public checks equal what `build` wrote; no other notebook is there."""
     files = bytes_of(real)
     stems = [path.stem for path in (ROOT / "assignments").glob("*.ipynb")]
     for stem in stems:
@@ -246,7 +210,6 @@ def test_what_is_installed_is_pinned(real):
 
 
 def test_every_way_to_install_tries_the_small_build_first(real):
-    """README, dev container and workflow say the same two commands, of the version that is required."""
     container = json.loads((real / ".devcontainer/devcontainer.json").read_text())
     workflow = read_workflow(real / ".github/workflows/classroom.yml")
     (install,) = [step for step in workflow["jobs"]["feedback"]["steps"] if step.get("name") == "Install"]
@@ -273,15 +236,11 @@ def test_where_the_small_build_is_not_to_be_had_a_sentence_says_so(real, shell, 
 
 
 def test_the_readme_names_commands_and_files_that_exist(real):
-    """Every command in it is one of ours, every notebook is there, every question has its points."""
     text = (real / "README.md").read_text(encoding="utf-8")
     assert set(re.findall(r"python -m grader (\w+)", text)) <= set(main.commands)
     assert all((real / name).is_file() for name in re.findall(r"`?(\d\d_\w+\.ipynb)", text))
     assert "50 % of its points" in text and text.count("`make_weight` | 5 |") == 1
     assert "[[" not in text and "[%" not in text
-
-
-# --- the workflow
 
 
 @pytest.fixture
@@ -290,7 +249,6 @@ def workflow(real):
 
 
 def test_the_workflow_can_do_little_and_not_for_long(workflow):
-    """It may read the repository, ends in time, and a newer push stops it."""
     job = workflow["jobs"]["feedback"]
     assert workflow["permissions"] == {"contents": "read"}
     assert set(workflow["on"]) == {"push", "workflow_dispatch"}
@@ -300,7 +258,7 @@ def test_the_workflow_can_do_little_and_not_for_long(workflow):
 
 
 def test_what_is_installed_is_saved_before_anything_can_be_red(workflow):
-    """A push installs only what no earlier push kept, and keeps it before the checks run."""
+    """A push installs what no earlier push kept, and keeps it; then one step checks all questions."""
     steps = workflow["jobs"]["feedback"]["steps"]
     names = [step.get("name") or step["uses"].partition("@")[0] for step in steps]
     restore, install, save, check = (
@@ -310,17 +268,10 @@ def test_what_is_installed_is_saved_before_anything_can_be_red(workflow):
     assert restore < install < save < check
     assert {"requirements.txt", "wheels/*"} <= set(re.findall(r"'([^']+)'", steps[restore]["with"]["key"]))
     assert steps[save]["with"]["path"] == steps[restore]["with"]["path"] == ".venv"
-    assert {steps[number]["if"] for number in (install, save)} == {
-        f"steps.{steps[restore]['id']}.outputs.cache-hit != 'true'"
-    }
-
-
-def test_one_step_checks_every_notebook(workflow):
-    """It names no question, so a question that is added needs no other workflow; its status is the job's."""
-    steps = workflow["jobs"]["feedback"]["steps"]
-    (check,) = [step for step in steps if "grader check" in step.get("run", "")]
-    assert ".venv/bin/python -P -m grader check --github ||" in check["run"]
-    assert "continue-on-error" not in check
+    missed = f"steps.{steps[restore]['id']}.outputs.cache-hit != 'true'"
+    assert {steps[number]["if"] for number in (install, save)} == {missed}
+    assert ".venv/bin/python -P -m grader check --github ||" in steps[check]["run"]
+    assert "continue-on-error" not in steps[check]
 
 
 def run_workflow(repository, site):
@@ -330,12 +281,8 @@ def run_workflow(repository, site):
     steps[:] = [step for step in steps if step.get("name") != "Install"]
     (repository / ".venv").symlink_to(sys.prefix)
     summary = repository.parent / "summary.md"
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(site),
-        "GITHUB_OUTPUT": str(repository.parent / "output"),
-        "GITHUB_STEP_SUMMARY": str(summary),
-    }
+    files = {"GITHUB_OUTPUT": str(repository.parent / "output"), "GITHUB_STEP_SUMMARY": str(summary)}
+    environment = {**os.environ, "PYTHONPATH": str(site), **files}
     printed, status = run_steps(workflow, "feedback", repository, environment, {})
     assert status in (0, 1), printed
     return status, summary.read_text(encoding="utf-8")
@@ -346,8 +293,7 @@ def run_workflow(repository, site):
     "name", ["grader.py", "grader/__init__.py", "grader/__main__.py", "json.py", "pip.py"]
 )
 def test_a_file_of_a_students_does_not_run_instead_of_the_checks(name, unpacked, tmp_path):
-    """A module in the student's repository that is called as one of ours, or of Python's, changes nothing."""
-    release(built(tmp_path / "course"), tmp_path / "out")
+    release(tiny(tmp_path), tmp_path / "out")
     shadow = tmp_path / "out" / name
     shadow.parent.mkdir(exist_ok=True)
     shadow.write_text("raise SystemExit(0)\n", encoding="utf-8")
@@ -356,7 +302,6 @@ def test_a_file_of_a_students_does_not_run_instead_of_the_checks(name, unpacked,
 
 
 def test_a_check_without_a_report_is_red(workflow, tmp_path):
-    """Where the command ends well and reports nothing, nothing was checked, and the run says so."""
     steps = workflow["jobs"]["feedback"]["steps"]
     steps[:] = [step for step in steps if step.get("name") == "All questions"]
     python = tmp_path / ".venv" / "bin" / "python"
@@ -377,7 +322,7 @@ def test_a_check_without_a_report_is_red(workflow, tmp_path):
 )
 def test_the_steps_run_and_tell_what_is_right(sources, status, passing, unpacked, tmp_path):
     """The workflow's lines pass a right or untouched notebook and fail a wrong one, from the wheel alone."""
-    release(built(tmp_path / "course"), tmp_path / "out")
+    release(tiny(tmp_path), tmp_path / "out")
     if sources:
         notebook = json.loads((tmp_path / "out/01_tiny.ipynb").read_text())
         cells = json.loads(write_notebook(tmp_path / "n.ipynb", sources).read_text())["cells"]
@@ -388,11 +333,7 @@ def test_the_steps_run_and_tell_what_is_right(sources, status, passing, unpacked
     assert (tmp_path / "out/feedback.md").read_text(encoding="utf-8") == summary
 
 
-# --- the wheel
-
-
 def test_the_wheel_holds_the_package_and_no_course(unpacked):
-    """Every module and template is in it; no test, master, notebook, cache or README for instructors is."""
     names = set(bytes_of(unpacked))
     modules = {p.relative_to(ROOT).as_posix() for p in PACKAGE.rglob("*.py")}
     templates = {p.relative_to(ROOT).as_posix() for p in (PACKAGE / "templates").rglob("*") if p.is_file()}
@@ -403,7 +344,6 @@ def test_the_wheel_holds_the_package_and_no_course(unpacked):
 
 
 def test_a_released_wheel_holds_the_released_notebooks(real, unpacked):
-    """Beside what every wheel holds, the released notebooks as they are, and nothing else."""
     (wheel,) = (real / "wheels").iterdir()
     archive = zipfile.ZipFile(wheel)
     inside = {name: archive.read(name) for name in archive.namelist() if name.startswith("grader/")}
@@ -415,21 +355,8 @@ def test_a_released_wheel_holds_the_released_notebooks(real, unpacked):
     }
 
 
-def test_a_wheel_with_another_content_has_another_version(tmp_path):
-    """So pip replaces an earlier one; the same content gives the same bytes, and a version that is valid."""
-    one, again, other = (
-        build_wheel(SOURCES, tmp_path / name, {"01_a.ipynb": content})
-        for name, content in (("one", b"{}"), ("again", b"{}"), ("other", b"{ }"))
-    )
-    assert one.name == again.name != other.name
-    assert one.read_bytes() == again.read_bytes()
-    for wheel in (one, other):
-        version = Version(wheel.name.split("-")[1])
-        assert (version.public, wheel.name.split("-")[1]) == (__version__, str(version))
-
-
 def test_the_same_sources_give_the_same_wheel(wheel, tmp_path):
-    """Neither the time nor the umask gets into it, and nothing is left beside the sources."""
+    """Neither the time nor the umask gets into it; one of another content has another version, for pip."""
     before = set(ROOT.iterdir())
     old = os.umask(0o077)
     try:
@@ -437,11 +364,15 @@ def test_the_same_sources_give_the_same_wheel(wheel, tmp_path):
     finally:
         os.umask(old)
     assert again.read_bytes() == wheel.read_bytes()
+    one, other = (build_wheel(SOURCES, tmp_path, {"01_a.ipynb": content}) for content in (b"{}", b"{ }"))
     assert set(ROOT.iterdir()) == before
+    assert len({path.name for path in (wheel, one, other)}) == 3
+    for path in (one, other):
+        version = Version(path.name.split("-")[1])
+        assert (version.public, path.name.split("-")[1]) == (__version__, str(version))
 
 
 def test_a_wheel_without_sources_is_an_error_in_a_sentence(tmp_path):
-    """An installed package cannot build itself, and says so."""
     with pytest.raises(GraderError, match="has no pyproject"):
         build_wheel(tmp_path, tmp_path / "out")
 
@@ -500,24 +431,12 @@ os._exit(0)
 
 def test_students_are_spared_the_libraries_of_instructors(unpacked, tmp_path, one_wheel):
     """Their commands run from the wheel without the extra `instructor`; others say that it is missing."""
-    course = built(tmp_path / "course")
-    source = course.root / "solutions/01_tiny.py"
+    course, heading = tiny(tmp_path), "# ## q1 · Double\n"
     hint = "# <details><summary>Hint 1</summary>\n#\n# Add it.\n#\n# </details>"
-    heading = "# ## q1 · Double\n"
-    source.write_text(source.read_text(encoding="utf-8").replace(heading, f"{heading}#\n{hint}\n"))
-    course = Course.find(course.root)
-    build(course.assignments.values(), course.root / "assignments", course.all_points())
-    release(course, tmp_path / "out")
+    edit(course.root / "solutions/01_tiny.py", heading, f"{heading}#\n{hint}\n")
+    release(built(course.root), tmp_path / "out")
     done = run_python(SPARED + OF_STUDENTS, unpacked, tmp_path / "out")
     assert done.stdout == "done", done.stderr + done.stdout
-
-
-def test_nothing_is_imported_before_a_command_runs(unpacked, tmp_path):
-    """`--help` is not paid for with the libraries of any command."""
-    code = "import grader.cli, sys; sys.exit(sorted(set({!r}) & set(sys.modules)) or 0)"
-    heavy = ("jinja2", "jupytext", "nbformat", "rich", "torch", "numpy", "IPython", "yaml")
-    done = run_python(code.format(heavy), unpacked, tmp_path)
-    assert done.returncode == 0, done.stderr
 
 
 def test_every_extra_is_known_and_installed_here():
@@ -530,21 +449,8 @@ def test_every_extra_is_known_and_installed_here():
     assert spared == set(re.findall(r'"(\w+)"', SPARED))
 
 
-def test_an_x_ray_and_a_check_work_from_the_wheel(unpacked, tmp_path):
-    """A student in an empty folder can import `xray`, and is told where a notebook is missing."""
-    done = run_python("from grader import xray; assert callable(xray)", unpacked, tmp_path)
-    assert done.returncode == 0, done.stderr
-    code = "import sys; sys.argv = ['grader', 'check', 'nowhere.ipynb']; import grader.cli; grader.cli.run()"
-    done = run_python(code, unpacked, tmp_path)
-    assert done.returncode == 2 and done.stderr.startswith("grader: "), done.stderr
-
-
-# --- again
-
-
 def test_a_second_release_is_the_same_byte_for_byte(tmp_path, one_wheel):
-    """Elsewhere it gives equal files; into the same folder it writes none of them."""
-    course = built(tmp_path / "course")
+    course = tiny(tmp_path)
     release(course, tmp_path / "one")
     release(course, tmp_path / "two")
     assert bytes_of(tmp_path / "one") == bytes_of(tmp_path / "two")
@@ -555,7 +461,7 @@ def test_a_second_release_is_the_same_byte_for_byte(tmp_path, one_wheel):
 
 def test_what_somebody_changed_is_kept_and_told(tmp_path, one_wheel):
     """A README with the instructor's own words survives releases, until --overwrite; `.git` always does."""
-    course, out = built(tmp_path / "course"), tmp_path / "out"
+    course, out = tiny(tmp_path), tmp_path / "out"
     (out / ".git").mkdir(parents=True)
     (out / ".git/HEAD").write_text("ref")
     release(course, out)
@@ -570,30 +476,26 @@ def test_what_somebody_changed_is_kept_and_told(tmp_path, one_wheel):
 
 def test_a_changed_course_updates_and_removes(tmp_path, one_wheel):
     """A new text replaces the old, a smaller choice removes what is no longer asked for, strangers stay."""
-    course, out = built(tmp_path / "course"), tmp_path / "out"
-    course = with_a_second(course)
-    release(course, out)
+    course, out = tiny(tmp_path), tmp_path / "out"
+    add_assignment(course.root, 2)
+    release(built(course.root), out)
     (out / "tests/02_tiny/mine.py").write_text("mine")
     edit(course.root / "solutions/01_tiny.py", "Twice x.", "Twice the tensor x.")
-    changes = release(rebuilt(course), out, ["01_tiny"]).changes
+    changes = release(built(course.root), out, ["01_tiny"]).changes
     assert "01_tiny.ipynb" in changes.written
-    assert set(changes.removed) == {
-        "02_tiny.ipynb",
-        ".handout/02_tiny.ipynb",
-        "tests/02_tiny/q1.py",
-        "tests/02_tiny/q2.py",
-    }
+    notebooks, checks = ["02_tiny.ipynb", ".handout/02_tiny.ipynb"], ["q1.py", "q2.py"]
+    assert set(changes.removed) == {*notebooks, *(f"tests/02_tiny/{name}" for name in checks)}
     assert [path.name for path in (out / "tests/02_tiny").iterdir()] == ["mine.py"]
 
 
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_release_that_was_stopped_goes_on(tmp_path, one_wheel, monkeypatch, is_first):
     """Wherever it stopped, the same command writes the rest, keeps nothing, and ends as if it had not."""
-    course, out = built(tmp_path / "course"), tmp_path / "out"
+    course, out = tiny(tmp_path), tmp_path / "out"
     if not is_first:
         release(course, out)
         edit(course.root / "solutions/01_tiny.py", "Twice x.", "Twice the tensor x.")
-        course = rebuilt(course)
+        course = built(course.root)
         shutil.copytree(out, tmp_path / "whole")
     expected = release(course, tmp_path / "whole").changes
     written = []
@@ -615,7 +517,7 @@ def test_a_release_that_was_stopped_goes_on(tmp_path, one_wheel, monkeypatch, is
 
 def test_the_finished_assignments_are_released_meanwhile(tmp_path, monkeypatch, one_wheel):
     """One that is being written stops no release of the others and is named; asked for, it is refused."""
-    course = built(tmp_path / "course")
+    course = tiny(tmp_path)
     write_new(course.root, "02_signs")
     monkeypatch.chdir(course.root)
     for more in ([], ["--assignment", "01_tiny"]):
@@ -629,25 +531,23 @@ def test_the_finished_assignments_are_released_meanwhile(tmp_path, monkeypatch, 
 
 def test_a_release_follows_the_term(tmp_path, monkeypatch, one_wheel):
     """It holds the assignments of the term and names the others; --assignment releases any of them."""
-    course = with_a_second(built(tmp_path / "course"))
+    course, out = tiny(tmp_path), tmp_path / "out"
+    add_assignment(course.root, 2)
+    built(course.root)
     (course.root / "course.toml").write_text('[term]\nassignments = ["02_tiny"]\n', encoding="utf-8")
     monkeypatch.chdir(course.root)
-    out = tmp_path / "out"
-    said = CliRunner().invoke(main, ["release", "--out", str(out)])
-    assert said.exit_code == 0, said.output
-    assert [path.name for path in out.glob("*.ipynb")] == ["02_tiny.ipynb"]
-    assert "doesn't list it in [term]: 01_tiny" in said.output
-    said = CliRunner().invoke(main, ["release", "--out", str(out), "--assignment", "01_tiny"])
-    assert [path.name for path in out.glob("*.ipynb")] == ["01_tiny.ipynb"]
-    assert "not an assignment of this term" not in said.output
-
-
-# --- refused
+    for options, released, is_told in (
+        ([], "02_tiny", True),
+        (["--assignment", "01_tiny"], "01_tiny", False),
+    ):
+        said = CliRunner().invoke(main, ["release", "--out", str(out), *options])
+        assert said.exit_code == 0, said.output
+        assert [path.stem for path in out.glob("*.ipynb")] == [released]
+        assert ("doesn't list it in [term]: 01_tiny" in said.output) == is_told
 
 
 def test_an_outdated_assignment_is_not_released(tmp_path, one_wheel):
-    """Where assignments/ is not what the masters say, nothing is written, and `make build` is advised."""
-    course = built(tmp_path / "course")
+    course = tiny(tmp_path)
     (course.root / "assignments/01_tiny.ipynb").write_text("{}")
     with pytest.raises(GraderError, match="make build"):
         release(course, tmp_path / "out")
@@ -668,25 +568,21 @@ def test_an_outdated_assignment_is_not_released(tmp_path, one_wheel):
     ],
 )
 def test_a_folder_that_is_no_release_is_refused_untouched(case, words, tmp_path, one_wheel):
-    """Each wrong folder is named in one sentence, and not a byte in it or beside it changes."""
-    course, out, stranger = built(tmp_path / "course"), tmp_path / "out", tmp_path / "stranger"
+    course, out, stranger = tiny(tmp_path), tmp_path / "out", tmp_path / "stranger"
     stranger.write_text("precious")
     named = {"escape": "../stranger", "absolute": str(stranger)}
-    if case == "file":
-        out.write_text("precious")
-    else:
-        out.mkdir()
-        (out / "precious").write_text("precious")
-    if case in {*named, "broken", "link", "folder link", "folder"}:
+    (tmp_path if case == "file" else out).mkdir(exist_ok=True)
+    (out if case == "file" else out / "precious").write_text("precious")
+    if case not in {"full", "file"}:
         (out / ".handout").mkdir()
         files = {named[case]: [hashlib.sha256(b"precious").hexdigest()]} if case in named else {}
         said = json.dumps({"schema": "autograd-grader/release/v1", "files": files})
         (out / MANIFEST).write_text("[" if case == "broken" else said)
     if case == "link":
         (out / "README.md").symlink_to(stranger)
-    if case == "folder link":
+    elif case == "folder link":
         (out / "wheels").symlink_to(tmp_path)
-    if case == "folder":
+    elif case == "folder":
         (out / "README.md").mkdir()
     before = bytes_of(tmp_path)
     with pytest.raises(GraderError, match=words):
@@ -695,17 +591,15 @@ def test_a_folder_that_is_no_release_is_refused_untouched(case, words, tmp_path,
 
 
 def test_the_command_says_what_it_did(tmp_path, monkeypatch, one_wheel):
-    """One line for the release, one for each file that was kept, and a sentence for an error."""
-    course = built(tmp_path / "course")
+    course, out = tiny(tmp_path), str(tmp_path / "out")
     monkeypatch.chdir(course.root)
-    out = str(tmp_path / "out")
-    said = CliRunner().invoke(main, ["release", "--out", out])
-    assert (said.exit_code, said.output) == (0, f"{out} holds 1 assignment: 11 files written, 0 removed.\n")
+
+    def said():
+        return CliRunner().invoke(main, ["release", "--out", out])
+
+    assert said().output == f"{out} holds 1 assignment: 11 files written, 0 removed.\n"
     (tmp_path / "out/README.md").write_text("mine")
-    assert (
-        "unchanged, because it was edited: README.md"
-        in CliRunner().invoke(main, ["release", "--out", out]).output
-    )
+    assert "unchanged, because it was edited: README.md" in said().output
     shutil.rmtree(course.root / "assignments")
-    failed = CliRunner().invoke(main, ["release", "--out", out])
+    failed = said()
     assert failed.exit_code == 2 and failed.output.startswith("grader: assignments/01_tiny.ipynb")
