@@ -122,8 +122,8 @@ def test_what_is_not_rounded_has_to_be_exact(dtype):
 @pytest.mark.parametrize(
     ("number", "seen", "told"),
     [
-        (0.1, 0.1 + 1e-8, "right to float32 precision only"),
-        (0.1234567, 0.123457, r"it is what it should be, rounded to 6 decimals\)"),
+        (0.1, 0.1 + 1e-8, "accurate to float32 precision only"),
+        (0.1234567, 0.123457, r"it is the right value, rounded to 6 decimals\)"),
     ],
 )
 def test_full_precision_of_plain_numbers(number, seen, told):
@@ -138,7 +138,7 @@ def test_full_precision_of_plain_numbers(number, seen, told):
 def test_to_how_many_decimals_few_numbers_are_rounded_is_not_told(numbers):
     """What was rounded to 4 decimals may end in zeros, and would be told as rounded to 2."""
     for full_precision, told in (
-        (True, r"\(it is what it should be, rounded\)"),
+        (True, r"\(it is the right value, rounded\)"),
         (False, "to a few decimals only"),
     ):
         with pytest.raises(AssertionError, match=told):
@@ -260,18 +260,18 @@ FOUND = [
     (
         Raised(("ValueError",), "no", "cell 2, line 3", function="f", line="g(x)"),
         tensor(1.0),
-        "They differ: in f (code cell 2): `g(x)` stopped with ValueError: no.",
+        "They differ: in `f` (code cell 2), `g(x)` raised ValueError: no.",
     ),
     (
         [1.0, Raised(("ValueError",), "no", "cell 2, line 3", function="f", line="g(x)")],
         [1.0, 2.0],
-        "They differ (part [1]): in f (code cell 2): `g(x)` stopped with ValueError: no.",
+        "They differ (entry [1]): in `f` (code cell 2), `g(x)` raised ValueError: no.",
     ),
     (tensor(1.0, 2.0), tensor(1.0), "They differ (its shape is (2,) instead of (1,))."),
     (
         tensor(1.0, shape=()),
         tensor(1.0),
-        "They differ (its shape is () instead of (1,), its values are right).",
+        "They differ (its shape is () instead of (1,), but its values are right).",
     ),
     (
         tensor(1.0, dtype="torch.float64"),
@@ -297,14 +297,14 @@ FOUND = [
     (
         [[1], [tensor(2.0)]],
         [[1], [tensor(1.0)]],
-        "They differ (part [1][0]: it is 2 times what it should be).",
+        "They differ (entry [1][0] is 2 times what it should be).",
     ),
-    ([tensor(5.0), tensor(5.0)], [tensor(3.0), tensor(5.0)], "They differ (part [0])."),
+    ([tensor(5.0), tensor(5.0)], [tensor(3.0), tensor(5.0)], "They differ (entry [0] is wrong)."),
     ([1], {"a": 1}, "They differ (it is a list, not a dict)."),
-    ({}, {"a": 1}, "They differ (a is missing)."),
-    ({"a": 2.7}, {"a": 1}, "They differ (a)."),
-    ({"a": 5, "b": 5}, {"a": 3, "b": 5}, "They differ (a is what b should be)."),
-    ({"a": [{"b": 2}]}, {"a": [{"b": 1}]}, "They differ (a[0]['b'] is 2 times what it should be)."),
+    ({}, {"a": 1}, "They differ (`a` is missing)."),
+    ({"a": 2.7}, {"a": 1}, "They differ (`a` is wrong)."),
+    ({"a": 5, "b": 5}, {"a": 3, "b": 5}, "They differ (`a` is what `b` should be)."),
+    ({"a": [{"b": 2}]}, {"a": [{"b": 1}]}, "They differ (`a[0]['b']` is 2 times what it should be)."),
 ]
 
 

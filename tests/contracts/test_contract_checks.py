@@ -204,23 +204,23 @@ BROKEN = {
         "it is x itself", "def f(x):\n    return x.clone()", mistakes=the_argument
     ),
     "a result that cannot be used": values(
-        "Code that uses what your call returned or changed stopped with TypeError",
+        "Code that uses the result, or an object that your call changed, raised TypeError",
         "def f(x):\n    return 'text'",
         then=halves,
         returns="nothing",
     ),
     "a huge gradient": gradients(
-        "The gradient of the result with respect to x is wrong",
+        "The gradient of the result with respect to `x` is wrong",
         LIMITED_IN_BACKWARD,
         arriving=["typical", "huge"],
     ),
     "an earlier result goes back": gradients(
-        "The gradient of the result of an earlier call, once there was another, with respect to x is wrong",
+        "The gradient of the result of an earlier call (after a later call) with respect to `x` is wrong",
         KEPT_ON_THE_CLASS,
         reference="def f(x):\n    return x * x",
     ),
     "a bool": values(
-        "(part [1]: it is ",
+        "(entry [1] is ",
         "def f(x):\n    return [True, not x.is_leaf]",
         reference="def f(x):\n    return [True, x.is_leaf]",
         gradients="none",
@@ -230,8 +230,8 @@ BROKEN = {
     "digits": values(
         "The result is wrong", "def f(x):\n    return (2 * x.float()).to(x.dtype)", full_precision=True
     ),
-    "what has to change": values("After your call x is wrong", "def f(x):\n    x.mul_(3)", **doubled),
-    "what has to change, and stays": values("x must change, but its", "def f(x):\n    pass", **doubled),
+    "what has to change": values("After your call, `x` is wrong", "def f(x):\n    x.mul_(3)", **doubled),
+    "what has to change, and stays": values("Your call must change `x`", "def f(x):\n    pass", **doubled),
     "an error is swallowed": batched("swallows the caller's", CAUGHT.format("Exception", "return []")),
     "another error": batched(
         "raises a ValueError instead of the caller's CallerError",
@@ -252,15 +252,15 @@ BROKEN = {
         **applied,
     ),
     "an optimizer steps twice": values(
-        "The optimizer makes 2 steps during your call instead of 1", f"{STEPPED}    opt.step()\n", **stepped
+        "Your call makes 2 optimizer steps instead of 1", f"{STEPPED}    opt.step()\n", **stepped
     ),
     "the gradient of a step": values(
-        "When the optimizer steps, the .grad of model.first.weight is wrong",
+        "At the optimizer step, `model.first.weight.grad` is wrong",
         STEPPED.replace("sum()", "mean()"),
         **stepped,
     ),
     "no gradient for a step": values(
-        "When the optimizer steps, the .grad of model.first.weight is None",
+        "At the optimizer step, `model.first.weight.grad` is None",
         STEPPED.replace("opt.step()", "opt.zero_grad(); opt.step()"),
         **stepped,
     ),
@@ -287,7 +287,7 @@ BROKEN = {
     ),
     "the gradient that arrives": gradients("Backward overwrites the incoming gradient", DOUBLED_IN_BACKWARD),
     "a loss that waits": gradients(
-        "a loss that was computed from x before the call",
+        "a loss that was computed from `x` before the call",
         "def f(x):\n    y = 2 * x\n    x.data.mul_(2)\n    return y",
         arguments=WAITING,
     ),
@@ -297,7 +297,7 @@ BROKEN = {
         **stopping,
     ),
     "an error in torch's words": gradients(
-        "raised another error than torch's",
+        "raised a different error than torch does",
         RAISED_BY_HAND,
         **stopping,
     ),
@@ -309,12 +309,12 @@ BROKEN = {
         gradients="none",
     ),
     "memory of its own": effects(
-        "shares storage with x",
+        "shares storage with `x`",
         "def f(x):\n    return x.view_as(x)",
         reference="def f(x):\n    return x.clone()",
     ),
     "the same memory as another storage": effects(
-        "shares storage with x",
+        "shares storage with `x`",
         "def f(x):\n    return torch.from_numpy(x.numpy())",
         arguments=PLAIN,
         reference="def f(x):\n    return x.clone()",
@@ -323,28 +323,28 @@ BROKEN = {
         "shares storage with an earlier result", ONCE_FOR_EACH, arguments=PLAIN, sequences=["first", "same"]
     ),
     "a leaf no longer": effects(
-        "The caller's x has the grad_fn MulBackward0",
+        "the caller's `x` has the `grad_fn` MulBackward0",
         RECORDED_IN_PLACE,
         arguments={"x": tensor("n k", roles=["leaf"], grads=["none"])},
         reference=IN_PLACE,
         returns="nothing",
     ),
     "a .grad that the caller holds": effects(
-        "The tensor that was x.grad before your call has other values now",
+        "the tensor that was `x.grad` before",
         OTHER_NUMBERS_IN_GRAD,
         arguments={"x": tensor("n k", roles=["leaf"], grads=["filled"])},
     ),
     "rows that share memory": effects(
-        "share storage",
+        "share memory",
         "def f(b, n):\n    return b.clone().expand(n, -1)",
         arguments={"b": tensor("k"), "n": number(3)},
         reference="def f(b, n):\n    return b.repeat(n, 1)",
     ),
     "an earlier result": effects(
-        "The next call changes what an earlier call returned", ONE_BUFFER, arguments=PLAIN
+        "A later call changes the result of an earlier call", ONE_BUFFER, arguments=PLAIN
     ),
     "an earlier list": effects(
-        "The next call changes what an earlier call returned",
+        "A later call changes the result of an earlier call",
         "found = []\n\ndef f(x):\n    found[:] = [2 * x]\n    return found",
         arguments=PLAIN,
         reference="def f(x):\n    return [2 * x]",
@@ -357,29 +357,31 @@ BROKEN = {
         sequences=["first", "changed", "changed y"],
     ),
     "memory between the entries": effects(
-        "The values of the caller's memory around x were changed",
+        "Your call changes the values of the caller's memory around x",
         ALL_OF_ITS_MEMORY,
         arguments=PLAIN,
         reference="def f(x):\n    x.fill_(2)",
         returns="nothing",
     ),
     "memory handed out in turn": effects(
-        "A later call, with other arguments, changes",
+        "A later call with other arguments changes",
         IN_TURN,
         arguments={"x": tensor("n k")},
         sequences=["first"],
     ),
     "a write when the result dies": effects(
-        "A later call, with other arguments, changes", WHEN_IT_DIES, arguments=PLAIN, sequences=["first"]
+        "A later call with other arguments changes", WHEN_IT_DIES, arguments=PLAIN, sequences=["first"]
     ),
     "a hook at the node of a leaf": effects(
         "the caller's leaves get wrong gradients", AT_THE_NODE, gradients="none", **applied
     ),
     "a step that is replaced": effects(
-        "The caller's opt has a new attribute, step", f"{STEPPED}    opt.step = lambda: None\n", **stepped
+        "adds an attribute to the caller's `opt`: `step`",
+        f"{STEPPED}    opt.step = lambda: None\n",
+        **stepped,
     ),
     "a forward that is replaced": effects(
-        "has a new attribute, _compiled_call_impl",
+        "`: `_compiled_call_impl`",
         "def f(model, x):\n    y = model(x)\n    model._compiled_call_impl = lambda x: x\n    return y",
         gradients="none",
         **applied,
@@ -423,12 +425,12 @@ BROKEN = {
         **applied,
     ),
     "values in another mode": values(
-        "Your function changes the mode (`train()` or `eval()`) of model",
+        "Your function changes the mode (`train()` or `eval()`) of `model`",
         "def f(model, x):\n    model.eval()\n    out = model(x)\n    model.train()\n    return out",
         **applied,
     ),
     "gradients in another mode": gradients(
-        "Your function changes the mode (`train()` or `eval()`) of model",
+        "Your function changes the mode (`train()` or `eval()`) of `model`",
         "def f(model, x):\n    return model.eval()(x)",
         **applied,
     ),
@@ -479,7 +481,11 @@ def test_a_thread_that_ends_soon_is_no_side_effect(judge, runs, stays):
         f"    threading.Thread(target={runs}, daemon=True).start()\n    return 2 * x"
     )
     failed = failure(assert_no_side_effects, judge("a mode is left", answer=answer))
-    assert (failed is not None and "leaves a thread running" in failed.error.finding.sentence) is stays
+    assert (
+        failed is not None
+        and "the number of threads besides the main one is 1; before it, it was 0"
+        in failed.error.finding.sentence
+    ) is stays
 
 
 @pytest.mark.parametrize("name", ["memory of its own", ".grad", "a mode is left", "rows that share memory"])
@@ -525,15 +531,15 @@ def only_where(condition, then):
 @pytest.mark.parametrize(
     ("answer", "beginning"),
     [
-        (only_where("x.dtype == torch.float64", "3 * x"), "With float64"),
-        (only_where("not x.is_contiguous()", "3 * x"), "For example, where x is not contiguous"),
-        (only_where("x.requires_grad and x.is_leaf", "3 * x"), "Where x is a leaf that requires grad"),
-        (only_where("not torch.is_grad_enabled()", "3 * x"), "Called under no_grad()"),
+        (only_where("x.dtype == torch.float64", "3 * x"), "In float64"),
+        (only_where("not x.is_contiguous()", "3 * x"), "For example, where `x` is not contiguous"),
+        (only_where("x.requires_grad and x.is_leaf", "3 * x"), "Where `x` is a leaf that requires grad"),
+        (only_where("not torch.is_grad_enabled()", "3 * x"), "Under `no_grad()`"),
         (
             only_where("not x.requires_grad and len(x) == 1", "3 * x"),
             (
-                "For example, where x has one row and is a tensor that doesn't require grad and is"
-                " transposed, with float64, in a second call, with other numbers"
+                "For example, where `x` has one row, does not require grad and is transposed, in float64, "
+                "in a second call with other arguments"
             ),
         ),
     ],
@@ -602,7 +608,7 @@ def test_a_reference_that_raises_is_the_authors_error(zygote):
     """The author is told the case and the error; no student is blamed."""
     made = declared("f", X)
     reference = "def f(x):\n    return 2 * x.view(-1).view(x.shape)"
-    with pytest.raises(CourseError, match=r"the reference raises an error\. Where x is transposed: .*view"):
+    with pytest.raises(CourseError, match=r"the reference raises an error\. Where `x` is transposed: .*view"):
         failure(assert_same_values, judged(zygote, made, TWICE, reference))
 
 
@@ -628,4 +634,4 @@ def test_a_part_is_judged_by_itself(zygote):
     assert failure(assert_same_values, contracted, cases=(), only=["second", "x"]) is None
     assert failure(assert_same_values, contracted, cases=("x.*",), only=["second", "x"]) is None
     assert "first" in failure(assert_same_values, contracted, only=["first"]).error.finding.sentence
-    assert failure(assert_same_values, contracted, only=["x"]).beginning == "Where n is 3"
+    assert failure(assert_same_values, contracted, only=["x"]).beginning == "Where `n` is 3"

@@ -1,9 +1,11 @@
 """Errors of torch become diagnoses: what a student should look for."""
 
+import string
+
 import pytest
 from msgspec.structs import replace
 
-from grader.contracts.diagnosis import diagnose, finding_of
+from grader.contracts.diagnosis import beginning, diagnose, finding_of, meaning_of
 from grader.contracts.finding import Place
 from grader.sandbox.values import Raised
 
@@ -22,31 +24,31 @@ CASES = {
             "have already been freed). Saved intermediate values of the graph are freed when you call "
             ".backward() or autograd.grad(). Specify retain_graph=True if you need to."
         ),
-        "already backpropagated",
+        "went through a part of this graph",
     ),
     "saved value overwritten": (
         OVERWRITTEN.format(now=1, saved=0),
-        "written to after an operation had saved it (saved at version 0, now at 1)",
+        "was written to afterwards (saved at version 0, now at 1)",
     ),
     "leaf overwritten": (
         "a leaf Variable that requires grad is being used in an in-place operation.",
-        "a trainable leaf is overwritten",
+        "writes to a trainable leaf",
     ),
     "leaf marked dirty": (
         "a leaf Variable that requires grad has been used in an in-place operation.",
-        "a trainable leaf is overwritten",
+        "writes to a trainable leaf",
     ),
     "slice of a leaf overwritten": (
         "a view of a leaf Variable that requires grad is being used in an in-place operation.",
-        "view of a trainable leaf",
+        "a view of a trainable leaf",
     ),
     "leaf moved inside": (
         "leaf variable has been moved into the graph interior",
-        "changed in place between forward and backward",
+        "changed it in place between forward and backward",
     ),
     "loss without history": (
         "element 0 of tensors does not require grad and does not have a grad_fn",
-        "no recorded operation connects this tensor to one that requires grad. It may have been",
+        "No recorded operation connects this tensor to one that requires grad. Typical causes",
     ),
     "unused tensor": (
         (
@@ -57,15 +59,15 @@ CASES = {
     ),
     "gradient of what needs none": (
         "One of the differentiated Tensors does not require grad",
-        "with respect to a tensor that does not require one",
+        "with respect to a tensor that does not require grad",
     ),
     "loss of several elements": (
         "grad can be implicitly created only for scalar outputs",
-        "needs an output of one element",
+        "needs a tensor of one element",
     ),
     "retain_grad": (
         "can't retain_grad on Tensor that has requires_grad=False",
-        "never have a gradient to retain",
+        "never has a gradient to retain",
     ),
     "hook": ("cannot register a hook on a tensor that doesn't require gradient", "would never be called"),
     "requires_grad switched off": (
@@ -73,20 +75,20 @@ CASES = {
             "you can only change requires_grad flags of leaf variables. If you want to use a computed "
             "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
         ),
-        "cannot be switched off",
+        "You cannot switch off",
     ),
     "optimizer of a non-leaf": (
         "can't optimize a non-leaf Tensor",
-        "the optimizer was given a non-leaf",
+        "The optimizer got a non-leaf",
     ),
-    "optimizer of nothing": ("optimizer got an empty parameter list", "was given no parameters"),
+    "optimizer of nothing": ("optimizer got an empty parameter list", "The optimizer got no parameters"),
     "parameter twice": ("some parameters appear in more than one parameter group", "to the optimizer twice"),
     "view made under no_grad": (
         (
             "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given "
             "that this use case is ambiguous and error-prone, it is forbidden."
         ),
-        "autograd cannot know whether this write counts",
+        "autograd cannot know whether it must record this write",
     ),
     "one of several views": (
         (
@@ -94,21 +96,21 @@ CASES = {
             "function that returns multiple views. Such functions do not allow the output views to be "
             "modified inplace."
         ),
-        "chunk, split and unbind",
+        "`chunk`, `split` and `unbind`",
     ),
     "detach_ of a view": (
         (
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel "
             "(DDP) for training, gradients are views of DDP buckets."
         ),
-        "detach_() does not work on a view",
+        "`detach_()` does not work on a view",
     ),
     "detach_ of what was saved": (
         (
             "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not "
             "supported, please use out-of-place `.detach()` instead"
         ),
-        "detach_() took the history",
+        "`detach_()` disconnected a tensor",
     ),
     "expanded": (
         (
@@ -122,50 +124,50 @@ CASES = {
             "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference "
             "mode in computation tracked by autograd."
         ),
-        "that was allocated in inference_mode",
+        "that was allocated in `inference_mode()`",
     ),
     "inference tensor overwritten": (
         "Inplace update to inference tensor outside InferenceMode is not allowed.",
-        "that was allocated in inference_mode",
+        "that was allocated in `inference_mode()`",
     ),
     "deepcopy": (
         (
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
             "the moment."
         ),
-        "only a leaf can be deep-copied",
+        "works only for leaves",
     ),
     "numpy": (
         "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
-        "numpy leaves the graph",
+        "NumPy is outside the graph",
     ),
     "number of gradients": (
         "function DBackward returned an incorrect number of gradients (expected 2, got 1)",
-        "one value for every argument of forward",
+        "one value for every argument of `forward`",
     ),
     "shape of a gradient": (
         (
             "Function DBackward returned an invalid gradient at index 0 - got [1, 1] but expected shape "
             "compatible with [3]"
         ),
-        "a gradient that does not fit its input",
+        "a gradient that does not match its input",
     ),
     "dirty and not returned": (
         "Some elements marked as dirty during the forward method were not returned as output.",
-        "must also be returned",
+        "must also return every tensor",
     ),
     "a number saved": (
         "save_for_backward can only save variables, but argument 1 is of type float",
-        "numbers are kept on ctx",
+        "Store numbers as attributes of `ctx`",
     ),
     "parameter replaced": (
         "cannot assign 'torch.FloatTensor' as parameter 'weight' (torch.nn.Parameter or None expected)",
-        "accepts only a Parameter or None",
+        "accepts only a Parameter or `None`",
     ),
-    "detach of an LSTM's state": ("'tuple' object has no attribute 'detach'", "a tuple (h, c)"),
+    "detach of an LSTM's state": ("'tuple' object has no attribute 'detach'", "a tuple `(h, c)`"),
     "retain_variables": (
         "Tensor.backward() got an unexpected keyword argument 'retain_variables'",
-        "retain_variables is called retain_graph",
+        "`retain_variables` is called `retain_graph`",
     ),
 }
 
@@ -178,11 +180,11 @@ def error(text, kind="RuntimeError", where="cell 3, line 5"):
 def test_a_text_of_torch_gets_its_meaning(text, words):
     """Each error a student of autograd meets gets its diagnosis, after the error itself."""
     told = diagnose(error(text))
-    own, _, meaning = told.partition(" — ")
-    assert own.startswith(
-        f"your code stopped in code cell 3, line 5, with RuntimeError: {text[:60].rstrip('.')}"
-    )
+    own = f"in code cell 3, line 5, your code raised RuntimeError: {beginning(text)}. "
+    assert told.startswith(own)
+    meaning = told.removeprefix(own)
     assert words in meaning
+    assert meaning[0] in string.ascii_uppercase + "`"
     assert "{" not in meaning
     assert told.endswith((".", "?"))
     assert not told.endswith(("..", "?."))
@@ -190,8 +192,8 @@ def test_a_text_of_torch_gets_its_meaning(text, words):
 
 def test_every_diagnosis_is_tried():
     """No two errors of different cause share their meaning by accident, and each text above has one."""
-    meanings = {diagnose(error(text)).partition(" — ")[2] for text, _ in CASES.values()}
-    assert "" not in meanings
+    meanings = {meaning_of(error(text)) for text, _ in CASES.values()}
+    assert None not in meanings
     shared = {"leaf marked dirty", "inference tensor overwritten"}
     assert len(meanings) == len(CASES) - len(shared)
 
@@ -200,13 +202,13 @@ def test_every_diagnosis_is_tried():
 def test_versions_are_named(now, saved):
     """Where torch gives the versions, the student reads which is which."""
     told = diagnose(error(OVERWRITTEN.format(now=now, saved=saved)))
-    assert f"after an operation had saved it (saved at version {saved}, now at {now}). That" in told
+    assert f"written to afterwards (saved at version {saved}, now at {now}). Typical" in told
 
 
 def test_versions_may_be_missing():
     """Without versions in torch's text the diagnosis does without them."""
     told = diagnose(error("one of the variables has been modified by an inplace operation"))
-    assert "after an operation had saved it. That" in told
+    assert "written to afterwards. Typical" in told
 
 
 @pytest.mark.parametrize(
@@ -214,19 +216,19 @@ def test_versions_may_be_missing():
     [
         (
             error("the shapes differ"),
-            "your code stopped in code cell 3, line 5, with RuntimeError: the shapes differ.",
+            "in code cell 3, line 5, your code raised RuntimeError: the shapes differ.",
         ),
         (
             error("the shapes differ."),
-            "your code stopped in code cell 3, line 5, with RuntimeError: the shapes differ.",
+            "in code cell 3, line 5, your code raised RuntimeError: the shapes differ.",
         ),
-        (error("  first\nsecond"), "your code stopped in code cell 3, line 5, with RuntimeError: first."),
-        (error("", "KeyError"), "your code stopped in code cell 3, line 5, with KeyError."),
-        (error(" \n ", "KeyError"), "your code stopped in code cell 3, line 5, with KeyError."),
-        (error("{x} {0}", "KeyError"), "your code stopped in code cell 3, line 5, with KeyError: {x} {0}."),
+        (error("  first\nsecond"), "in code cell 3, line 5, your code raised RuntimeError: first."),
+        (error("", "KeyError"), "in code cell 3, line 5, your code raised KeyError."),
+        (error(" \n ", "KeyError"), "in code cell 3, line 5, your code raised KeyError."),
+        (error("{x} {0}", "KeyError"), "in code cell 3, line 5, your code raised KeyError: {x} {0}."),
         (
             error("index 3", "IndexError", where=""),
-            "code that uses what your call returned or changed stopped with IndexError: index 3.",
+            "code that uses the result, or an object that your call changed, raised IndexError: index 3.",
         ),
     ],
 )
@@ -249,7 +251,7 @@ def test_an_unknown_text_is_told_as_it_is(raised, told):
 )
 def test_the_beginning_of_a_text_is_told(text, beginning):
     """Of an error's text 200 characters are told, whole sentences where possible, and no hint of torch."""
-    assert diagnose(error(text, "MyError")).endswith(f"with MyError: {beginning}.")
+    assert diagnose(error(text, "MyError")).endswith(f"raised MyError: {beginning}.")
 
 
 @pytest.mark.parametrize(
@@ -258,15 +260,15 @@ def test_the_beginning_of_a_text_is_told(text, beginning):
         (
             "train",
             "loss.backward()",
-            "in train (code cell 3): `loss.backward()` stopped with RuntimeError: no.",
+            "in `train` (code cell 3), `loss.backward()` raised RuntimeError: no.",
         ),
-        ("", "loss.backward()", "in code cell 3, line 5: `loss.backward()` stopped with RuntimeError: no."),
+        ("", "loss.backward()", "in code cell 3, line 5, `loss.backward()` raised RuntimeError: no."),
         (
             "f",
             "x = `\u202e`",
-            "in f (code cell 3): `x = '\N{REPLACEMENT CHARACTER}'` stopped with RuntimeError: no.",
+            "in `f` (code cell 3), `x = '\N{REPLACEMENT CHARACTER}'` raised RuntimeError: no.",
         ),
-        ("train", "", "your code stopped in code cell 3, line 5, with RuntimeError: no."),
+        ("train", "", "in code cell 3, line 5, your code raised RuntimeError: no."),
     ],
 )
 def test_the_line_is_quoted(function, line, told):
@@ -308,25 +310,35 @@ _OF_PRODUCT = "unsupported operand type(s) for *: 'float' and 'NoneType'"
 @pytest.mark.parametrize(
     ("kind", "text", "line", "told"),
     [
-        ("AttributeError", _OF_ZERO, "w.grad.zero_()", "this .grad is None: either no backward"),
-        ("AttributeError", _OF_ZERO, "make(w).zero_()", "this value is None."),
-        ("AttributeError", _OF_ZERO, "w.grad = make(w).zero_()", "this value is None"),
-        ("AttributeError", _OF_ZERO, "", "this value is None."),
-        ("TypeError", _OF_PRODUCT, "w -= 0.1 * w.grad", "something is None here. If it is the .grad: either"),
-        ("TypeError", _OF_PRODUCT, "w -= 0.1 * torch.autograd.grad(y, w)", "this value is None."),
+        ("AttributeError", _OF_ZERO, "w.grad.zero_()", "This `.grad` is None: no backward"),
+        ("AttributeError", _OF_ZERO, "make(w).zero_()", "A value is None here."),
+        ("AttributeError", _OF_ZERO, "w.grad = make(w).zero_()", "A value is None here"),
+        ("AttributeError", _OF_ZERO, "", "A value is None here."),
+        (
+            "TypeError",
+            _OF_PRODUCT,
+            "w -= 0.1 * w.grad",
+            "A value is None here. If it is the `.grad`, no backward",
+        ),
+        ("TypeError", _OF_PRODUCT, "w -= 0.1 * torch.autograd.grad(y, w)", "A value is None here."),
         (
             "TypeError",
             _OF_PRODUCT,
             "return 0.1 * step(w)",
-            "this value is None.",
+            "A value is None here.",
         ),
         (
             "AttributeError",
             "'NoneType' object has no attribute 'next_functions'",
             "y.grad_fn.next_functions",
-            "this grad_fn is None",
+            "This `grad_fn` is None",
         ),
-        ("NameError", "name 'hidden' is not defined", "hidden(1)", "this name had no value when it was used"),
+        (
+            "NameError",
+            "name 'hidden' is not defined",
+            "hidden(1)",
+            "This name had no value when your code used it",
+        ),
     ],
 )
 def test_the_line_decides_what_is_certain(kind, text, line, told):
@@ -351,7 +363,9 @@ def test_words_of_another_error_get_no_meaning(kind, text):
 def test_used_up_memory_is_told_without_torchs_words():
     """Whatever the allocator says, the student reads that the memory was used up."""
     told = diagnose(Raised(("OutOfMemory", "MemoryError", "Exception"), "DefaultCPUAllocator: ...", "cell 3"))
-    assert told == "your code used up the memory a notebook may have; does something grow without end?"
+    assert told == (
+        "your code used all the memory that a notebook may use. Look for something that grows without end."
+    )
 
 
 @pytest.mark.parametrize(
@@ -388,8 +402,8 @@ def test_an_answer_that_needs_a_gpu_is_told_that_there_is_none(kind, text):
     types = {"NotImplementedError": ("NotImplementedError", "RuntimeError")}.get(kind, (kind,))
     raised = Raised(types, text, "cell 3, line 2", function="f", line='return x.to("cuda")')
     assert diagnose(raised) == (
-        f'in f (code cell 3): `return x.to("cuda")` stopped with {kind}. The grader has no GPU. Compute on '
-        "the device of the tensors you are given."
+        f'in `f` (code cell 3), `return x.to("cuda")` raised {kind}. The grader has no GPU. Compute on '
+        "the device of the input tensors."
     )
 
 

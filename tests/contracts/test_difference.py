@@ -55,8 +55,8 @@ KINDS = [
     ([E[0], 0.0, *E[2:]], EXPECTED, "1 of its 6 entries is 0, and should not be"),
     ([*E[:2], 9.0, E[3], 8.0, E[5]], EXPECTED, "2 of its 6 entries are wrong"),
     ([abs(e) for e in E], EXPECTED, "2 of its 6 entries are of the wrong sign"),
-    ([3.14, -1.26, 0.5], tensor([3.14159, -1.2592, 0.5011]), "it is right to 2 decimals only"),
-    ([e * (1 + 0.0015 * n) for n, e in enumerate(E)], EXPECTED, "here it is off by up to 0.8 %"),
+    ([3.14, -1.26, 0.5], tensor([3.14159, -1.2592, 0.5011]), "it is accurate to 2 decimals only"),
+    ([e * (1 + 0.0015 * n) for n, e in enumerate(E)], EXPECTED, "here it is off by up to 0.8%"),
     ([*LONG.value[:2], 9.0, 8.0, 7.0], LONG, "only the first 2 of its 5 entries are right"),
     ([9.0, 8.0, 7.0, 5.5, LONG.value[4]], LONG, "only the last of its 5 entries is right"),
     ([9.1, -8.3, 7.7, 5.2, 0.1, 6.4], EXPECTED, None),
@@ -104,11 +104,11 @@ def test_no_expected_number_is_said(seen):
 SHAPES = [
     (tensor([3.1, 2.9, -1.7, -0.6, 0.4, 1.3], 3, 2), None),
     (tensor(E), "its values are right"),
-    (tensor(E[:3], 1, 3), "it holds the first entries only"),
+    (tensor(E[:3], 1, 3), "it holds only the first entries"),
     (tensor([9.0, 8.0], 2), None),
     (tensor([], 0), None),
     (tensor([*E, *LAST.value], 2, 2, 3), None),
-    (tensor([*LAST.value, *REST], 2, 2, 3), "it is right once it is summed over dimension 0"),
+    (tensor([*LAST.value, *REST], 2, 2, 3), "summed over dimension 0, it is right"),
     (tensor(E, 1, 2, 3), "its values are right"),
     (tensor([e / 8 for e in E for _ in range(8)], 2, 3, 8), None),
 ]
@@ -123,7 +123,7 @@ def test_another_shape_is_told_apart_too(seen, told):
 def test_all_dimensions_that_are_summed_are_named():
     """Also those that the expected has with one entry, and no dimension in which both are equally large."""
     told = how_it_differs(tensor([0.5] * 24, 2, 3, 4), tensor([4.0] * 3, 3, 1))
-    assert told == "it is right once it is summed over dimensions 0 and 2"
+    assert told == "summed over dimensions 0 and 2, it is right"
 
 
 NUMBERS = [
@@ -149,12 +149,13 @@ def test_numbers_and_lists_of_them_are_told_apart(seen, expected, told):
 def test_of_several_entries_one_may_be_taken_for_another():
     """Where gradients of layers are compared, that of another layer is named."""
     seen, expected = {"first": LAST, "second": LAST}, {"first": EXPECTED, "second": LAST}
-    with pytest.raises(AssertionError, match=r"^Wrong \(first is what second should be\)\.$"):
+    with pytest.raises(AssertionError, match=r"^Wrong \(`first` is what `second` should be\)\.$"):
         assert_close(seen, expected, "Wrong.")
-    with pytest.raises(AssertionError, match=r"^Wrong \(part \[0\]: it is what entry 1 should be\)\.$"):
+    with pytest.raises(AssertionError, match=r"^Wrong \(entry \[0\] is what entry 1 should be\)\.$"):
         assert_close([LAST, LAST], [EXPECTED, LAST], "Wrong.")
     small = tensor([1.0, 2.0], 1, 2)
     with pytest.raises(
-        AssertionError, match=r"its shape is \(1, 2\) instead of \(2, 3\), it is what second should be"
+        AssertionError,
+        match=r"the shape of `first` is \(1, 2\) instead of \(2, 3\); it is what `second` should be",
     ):
         assert_close({"first": small, "second": small}, {"first": EXPECTED, "second": small}, "Wrong.")
