@@ -873,7 +873,7 @@ def test_weighted_gradient(weighted_backward):
 #
 # Return `(temperature, log)`:
 #
-# - `temperature`: a leaf of shape `(1,)` with the dtype of `x`. In the end it need not require grad.
+# - `temperature`: a leaf of shape `(1,)` with the dtype of `x`. At the end, it need not require grad.
 # - `log`: a list with one dictionary for each step. `"loss"` is the loss before the update, as a float. `"pull"` is
 #   the gradient of this loss with respect to `logits`, a tensor of the same shape.
 #

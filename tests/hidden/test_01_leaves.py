@@ -156,7 +156,7 @@ input_gradient = contract(
 def test_gradient_has_the_form_of_x(input_gradient):
     """The gradient has `x`'s dtype and shape.
 
-    From which tensor did you read `.grad`? `.float()` and `.reshape()` return new tensors.
+    `.float()` and `.reshape()` return new tensors. Read the gradient of the last one, `x`.
     """
     gradient, expected = input_gradient.seen.tensor(), input_gradient.expected.tensor()
     assert gradient.dtype == expected.dtype, f"The gradient is {gradient.dtype}, but `x` is {expected.dtype}."
@@ -170,9 +170,9 @@ def test_gradient_of_x(input_gradient):
     """The gradient is taken with respect to `x`."""
     assert_same_values(
         input_gradient,
-        "The result is not the gradient of `model(x).sum()` with respect to `x`.\n\nRun the model in the "
-        "modes it is in. On which tensor did you call `requires_grad_()`, and from which did you read "
-        "`.grad`? `.float()` and `.reshape()` return new tensors.",
+        "The result is not the gradient of `model(x).sum()` with respect to `x`.\n\nRun every module in "
+        "its current mode. `.float()` and `.reshape()` return new tensors: check on which tensor you call "
+        "`requires_grad_()`, and whose gradient you read.",
     )
 
 
@@ -248,7 +248,7 @@ all_grads = contract(
 def test_gradients_of_non_leaves(all_grads):
     """`c`, `e` and `o` have gradients.
 
-    `c`, `e` and `o` are not leaves. Do you call `retain_grad()` before `backward()`?
+    `c`, `e` and `o` are not leaves. They keep a gradient only if you ask for it before `backward()`.
     """
     for name in ("c", "e", "o"):
         gradient, expected = all_grads.seen.tensor(name), all_grads.expected.tensor(name)
@@ -417,7 +417,7 @@ activation_grads = contract(
 def test_every_name_has_a_gradient(activation_grads):
     """Every name in `names` has a gradient.
 
-    The outputs of layers are not leaves. Do you call `retain_grad()` before `backward()`?
+    The outputs of layers are not leaves. They keep a gradient only if you ask for it before `backward()`.
     """
     wanted = {name: right for name, right in activation_grads.expected.entry().items() if right is not None}
     for name in wanted:
@@ -425,7 +425,7 @@ def test_every_name_has_a_gradient(activation_grads):
     for name, right in wanted.items():
         gradient = activation_grads.seen.tensor(name)
         assert gradient.shape == right.shape, (
-            f"The gradient of {name!r} has shape {gradient.shape}, but the layer's output has shape "
+            f"The gradient of `{name!r}` has shape {gradient.shape}, but the layer's output has shape "
             f"{right.shape}."
         )
 
@@ -696,8 +696,9 @@ def test_weighted_gradient(weighted_backward):
         weighted_backward,
         changes={
             "*:grad": "Your call did not add the sum of `w[i]` times the gradient of `losses[i]` to the "
-            "`.grad` of a parameter behind `losses`.\n\n`losses.backward(gradient=v)` computes the "
-            "vector-Jacobian product `v^T J`. Which `v` do you pass? The weights count as constants."
+            "`.grad` of a parameter behind `losses`.\n\n`losses.backward(gradient=v)` computes "
+            "the vector-Jacobian product `v^T J`. Check which `v` you pass. The weights count as "
+            "constants."
         },
     )
 
@@ -847,7 +848,7 @@ def test_the_temperature_is_trained(train_with_temperature):
 def test_the_log_has_the_pull(train_with_temperature):
     """The log holds each step's loss and `pull`.
 
-    `logits` is a non-leaf. What must you call before `backward()` so that it keeps its gradient?
+    `logits` is a non-leaf. It keeps its gradient only if you ask for it before `backward()`.
     """
     assert_same_values(train_with_temperature, "The log is wrong.", only=["log"])
 
