@@ -126,10 +126,10 @@ for name, make in (("a + 1", lambda: a + 1), ("a * 2", lambda: a * 2), ("a * a",
 #    dimensions.
 # 2. Compute the scalars `d = t.mean()` and `e = t.sum()`.
 # 3. Add the gradient of `d + e` to `x.grad`.
-# 4. Return `(d, e)`. They may be connected to the graph or not.
+# 4. Return `(d, e)`, connected to the graph or not.
 #
 # After the call, no tensor that `trunk` saved for backward may be in memory. This includes tensors saved for its
-# own parameters. `t` must be freed, too. `x.grad` must not require grad.
+# own parameters, and `t`. `x.grad` must not require grad.
 #
 # The starter code raises an error in its second `backward()`. Fix it.
 #
@@ -445,7 +445,7 @@ except RuntimeError:
 # Call `net` exactly once for each update. Each step must use the gradient of its own loss only, whatever `.grad`
 # held before. `opt` holds all parameters of `net`, and the losses depend on all of them.
 #
-# The starter code raises an error, but not for a `net` of one layer. There its result is wrong. Fix it.
+# The starter code raises an error or, for a `net` of one layer, gives a wrong result. Fix it.
 #
 # **No side effects.** Change only the parameters of `net`, their `.grad` and the state of `opt`. You may leave
 # anything in `.grad`.
@@ -710,7 +710,7 @@ def test_two_iterations(ContentLoss):
 
 # %% [markdown] tags=["afterword q4"]
 # Of the three old things only the missing `detach()` has an effect today: torch rejects `retain_variables`, and it
-# never calls a module's method `backward`. A target is a number you aim at, not a part of what you train.
+# never calls a module's method `backward`. A target is a value to aim at. It is not part of what you train.
 
 
 # %% [markdown] tags=["claim S1.17"]
@@ -861,7 +861,7 @@ def test_gradient_of_the_batch(accumulate):
 # %% [markdown] tags=["claim S3.16", "claim S3.25", "claim S5.7"]
 # ## None is not zero
 #
-# `.grad` knows two kinds of nothing. `None` means that no gradient has reached the leaf. A tensor of zeros means
+# A `.grad` can be empty in two ways. `None` means that no gradient has reached the leaf. A tensor of zeros means
 # that a gradient has reached it, and this gradient is 0. A leaf that no loss has reached keeps its `None`.
 #
 # For plain gradient descent the two are the same: the parameter does not move. For an optimizer with momentum (Adam
@@ -983,14 +983,14 @@ def test_the_other_head_stands_still(train_task):
     train_task(model, opt, 0, x, y)
     after = model.heads[1].weight.tolist()
     assert after == before, (
-        f"A step on task 0 changed the weight of heads[1] from {before} to {after}.\nAn optimizer leaves a "
-        "parameter unchanged only if its .grad is None."
+        f"A step on task 0 changed the weight of heads[1] from {before} to {after}.\nAn optimizer skips a "
+        "parameter only if its .grad is None."
     )
 
 
 # %% [markdown] tags=["afterword q6"]
-# An optimizer skips a parameter whose `.grad` is `None`. With a `.grad` of zeros it applies momentum and weight decay.
-# The same question returns whenever a part of a model takes no part in a loss.
+# An optimizer skips a parameter whose `.grad` is `None`. With a `.grad` of zeros it applies momentum and weight
+# decay. The same question comes up whenever a loss does not use a part of the model.
 
 
 # %% [markdown]
