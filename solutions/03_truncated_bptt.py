@@ -145,7 +145,7 @@ for minibatch in range(1, 5):
 
 # %% [markdown] tags=["claim S0.2"]
 # There is no error, but every minibatch costs more time and more memory than the one before. Now update the
-# weights, as a training does:
+# weights, as training does:
 
 # %%
 optimizer = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=0.1)
@@ -205,8 +205,8 @@ xray(state=state, carried=carried, cell=cell)
 # 2. Compute `h = cell(x, h)` for every `x` in `xs`. The gradient must flow through all `T` steps.
 # 3. Make one step of `opt` with the gradient of `F.mse_loss(readout(h), y)` only, whatever `.grad` held before.
 #
-# Return `(losses, h)`. `losses` is a list of Python floats, each loss computed before its step. `h` is the last
-# state, with or without history. Keep no graph of an earlier minibatch in memory.
+# Return `(losses, h)`: a list of Python floats, each loss from before its step, and the last state, with or without
+# history. Keep no graph of an earlier minibatch in memory.
 #
 # The starter code raises an error in the second minibatch. Fix it.
 #
@@ -354,7 +354,7 @@ xray(h=h.detach(), c=c, cell=small)
 # connected to the same old graph as `h`.
 
 # %% [markdown] tags=["claim S0.12"]
-# ## Two short cuts, and what they cost
+# ## Two shortcuts, and what they cost
 #
 # The textbook form `for s in state: s.detach_()` works on recurrent states. But the underscore means *in place*:
 # `detach_()` does not create a new tensor. It removes the history from the tensor itself, which other code may
@@ -370,7 +370,7 @@ except RuntimeError as error:
     print(str(error).partition(". ")[0])
 
 # %% [markdown] tags=["claim S2.3", "claim S2.12"]
-# The other short cut is `.data`. Like `detach()` it shares storage with the original. `detach()` also shares the
+# The other shortcut is `.data`. Like `detach()` it shares storage with the original. `detach()` also shares the
 # *version counter*, which autograd compares to find out whether a saved value was overwritten. `.data` does not
 # share it. *Guess first:* the right gradient is 24. What does the last line print?
 
@@ -793,7 +793,7 @@ def test_the_start_learns(train_learned_start):
         stopped = str(error).split(" (")[0].split(": [")[0]
         raise AssertionError(f"Training raised an error: {stopped}") from None
     assert h0.tolist() != before, "h0 is unchanged after a minibatch" + (
-        ": h0.grad is None, so the loss is not connected to h0." if h0.grad is None else "."
+        ", and h0.grad is None: check whether the loss is connected to h0." if h0.grad is None else "."
     )
     torch.manual_seed(1)
     cell, readout = torch.nn.RNNCell(2, 3), torch.nn.Linear(3, 1)
@@ -987,7 +987,7 @@ def test_several_training_steps(Center):
 # trap: a loss that you add up for a log without `.item()` keeps every graph of the epoch in memory.
 
 # %% [markdown]
-# ## Bonus task · A training with everything in it
+# ## Bonus task · Training with everything in it
 #
 # Write `train_tracked(cell, readout, h0, opt, batches)`. It trains like question 4, and also tracks the training.
 # For each minibatch:
