@@ -188,10 +188,9 @@ def test_the_positive_part(positive_part):
     loss = (y**2).sum()
     result = positive_part(y)
     assert result.tolist() == [0.0, 2.0, 3.0], f"The result is {result.tolist()} instead of [0, 2, 3]."
-    assert not result.requires_grad, "The result requires grad: it is still connected to the graph."
+    assert not result.requires_grad, "The result requires grad, but must not."
     assert y.tolist() == [-2.0, 2.0, 3.0], (
-        f"y was [-2, 2, 3] before the call and is now {y.tolist()}:\nthe result shares storage with y, or "
-        "your code wrote to y."
+        f"y was [-2, 2, 3] before the call and is now {y.tolist()}:\nyour code wrote to the storage of y."
     )
     try:
         loss.backward()
@@ -199,8 +198,8 @@ def test_the_positive_part(positive_part):
         reason = str(error).partition(":")[0]
         raise AssertionError(f"After your call, loss.backward() raises an error: {reason}") from None
     assert x.grad.tolist() == [-4.0, 4.0, 6.0], (
-        f"x.grad is {x.grad.tolist()} instead of 2 * y = [-4, 4, 6]:\nbackward used values that were "
-        "overwritten."
+        f"x.grad is {x.grad.tolist()} instead of 2 * y = [-4, 4, 6]:\nyour call must not affect the "
+        "gradients of earlier losses."
     )
 
 
@@ -922,7 +921,7 @@ def test_a_clipped_entry_has_no_gradient(clipped_energy):
 # 3. Make one step of `optimizer` with the gradient of this loss only, whatever `.grad` held before.
 # 4. Compute the same loss for the batch `held_out`: the error after this step.
 #
-# In the end, give all parameters the values they had after the step with the smallest error. Return
+# At the end, give all parameters the values that they had after the step with the smallest error. Return
 # `(losses, activities)`, two lists with one float for each batch.
 #
 # You can rely on this: all parameters require grad, no module writes to its input, and no two errors are equal.

@@ -95,7 +95,7 @@ def test_result_has_no_graph(positive_part):
     graph_of = f": {result.grad_fn} connects it to `y`" if result.grad_fn else ""
     assert not result.requires_grad, f"The result requires grad{graph_of}."
     shared = positive_part.seen.shared_storage
-    assert not shared, f"The result shares storage with `{shared[0]}`."
+    assert not shared, f"The result shares storage with {shared[0]}."
 
 
 @points(2)
