@@ -322,7 +322,7 @@ class SeenCall:
     @property
     def shared_storage(self) -> Sequence[str]:
         """Arguments (or ``an earlier result``) whose storage the result shares, unlike the reference's."""
-        return [name for name in self.observed.storage if name and name not in self._reference.storage]
+        return [code(name) for name in self.observed.storage if name and name not in self._reference.storage]
 
     @property
     def rows_share_storage(self) -> bool:

@@ -165,7 +165,7 @@ class _Comparison:
         if not isinstance(seen, dict):
             return self._another_type(seen, expected)
         for key, value in expected.items():
-            place = f"{self.place}[{key!r}]" if self.place else key or f"entry {key!r}"
+            place = f"{self.place}[{key!r}]" if self.place else key or f"entry `{key!r}`"
             inner = self._at(place, _siblings(expected, key))
             if key not in seen and value is not None:
                 return Difference("it is missing", "missing", place=inner.place)

@@ -55,7 +55,7 @@ _DIAGNOSES = {
     "One of the differentiated Tensors does not require grad": (
         "Your code asks for the gradient with respect to a tensor that does not require grad. Check "
         "whether it is a frozen parameter, whether it was detached, and whether `requires_grad_()` is "
-        "missing or comes too late"
+        "missing or comes after the operation"
     ),
     "grad can be implicitly created only for scalar": (
         "`backward()` without an argument needs a tensor of one element. Reduce the tensor to one element, "

@@ -12,7 +12,7 @@ from grader.text import printable
 
 _MOST = 6  # levels that the sentence names
 _DTYPES = re.compile(r"(?:float|int|complex|bool)\w* or (\w+)")
-_OF_THE_CALL = re.compile(r"^(?:under|with|in) ")
+_OF_THE_CALL = re.compile(r"^(?:with|in) ")
 
 
 def coverage(question: Question) -> str:

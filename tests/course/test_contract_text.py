@@ -36,11 +36,11 @@ ARGUMENTS = {
             "has one row",
             "is a non-leaf",
             "is a leaf that requires grad",
-            "is a tensor that doesn't require grad",
+            "does not require grad",
             "is transposed",
             "is not contiguous",
-            "is a part of a larger tensor",
-            "has .grad filled beforehand",
+            "is part of a larger tensor",
+            "already has a `.grad`",
         ],
     ),
     "values": (
@@ -50,7 +50,7 @@ ARGUMENTS = {
             "float32 or float64",
             "is 0 everywhere",
             "has values as large as 1e38",
-            "is a tensor that doesn't require grad",
+            "does not require grad",
         ],
     ),
     "a number": (number(3, 1, (7.0, 8.0)), ["a number", "is 1", "is between 7 and 8"]),
@@ -60,14 +60,14 @@ ARGUMENTS = {
     ),
     "a list of inputs": (
         inputs(says="a list of tensors of shape (n, in)", lists=["differ", "empty", "twice"]),
-        ["a list of tensors of shape `(n, in)`", "is empty", "has a tensor twice"],
+        ["a list of tensors of shape `(n, in)`", "is empty", "contains the same tensor twice"],
     ),
     "batches": (
         pairs(lists=["differ"], faults=["none", "own"]),
         [
             "a list of batches `(x, y)`",
-            "has a batch at which the network raises an error of its own",
-            "is far from 0",
+            "contains a batch for which the network raises a custom error",
+            "has values far from 0",
         ],
     ),
 }
@@ -103,12 +103,12 @@ def test_the_last_bullet_is_about_the_call():
     """It lists modes, sizes and sequences of calls."""
     made = declared("f", {"n": number(1)})
     assert block_of(made).splitlines()[-1] == (
-        "- The call: with thousands of entries; called under no_grad(); in a second call, with other numbers;"
-        " in a second call, with the same arguments; in a second call, after the values of its arguments have"
+        "- The call: with thousands of entries; under `no_grad()`; in a second call with other arguments;"
+        " in a second call with the same arguments; in a second call, after the values of the arguments have"
         " changed"
     )
     once = declared("f", {"n": number(1)}, sizes=["differ"], modes=["on"], sequences=["first", "other"])
-    assert block_of(once).splitlines()[-1] == "- The call: in a second call, with other numbers"
+    assert block_of(once).splitlines()[-1] == "- The call: in a second call with other arguments"
     assert block_of(declared("f", {"n": number(1)}, sizes=["differ"], **QUIET)).count("\n- ") == 0
 
 

@@ -124,7 +124,7 @@ def test_an_answer_that_raises_is_told_with_its_own_line(root):
     own = edit(root / ANSWERS, "return x * x", "return x @ torch.zeros(70)")
     told = tried("doubled", "--answer", "squared")
     assert "doubled    squared fails 2 of 2 cases, first of all case 0" in told
-    assert "`return x @ torch.zeros(70)` stopped with RuntimeError" in told
+    assert "`return x @ torch.zeros(70)` raised RuntimeError" in told
     one = tried("doubled", "--answer", "squared", "--case", "0")
     assert "RuntimeError" in one
     assert own
@@ -163,7 +163,7 @@ SHOWN = {
         replace(tensor([1.00005]), dtype="torch.float64"),
         (
             "p result reference <float64 (1,) 1>"
-            " p result mine <float64 (1,) 1.00005> differs: here it is off by 0.005 %"
+            " p result mine <float64 (1,) 1.00005> differs: here it is off by 0.005%"
         ),
     ),
     "noise of rounding is no difference": (
@@ -256,8 +256,8 @@ def test_of_what_a_call_may_change_only_the_changes_are_shown(root):
     lines = [words(line) for line in tried("watched", "--case", "0", "--answer", "squared").splitlines()]
     assert "watched side_effects reference 'nothing changed'" in lines
     assert (
-        "watched side_effects['x:value'] squared \"The values of the caller's x were changed.\" differs"
-        in lines
+        "watched side_effects['x:value'] squared \"Your call changes the values of the caller's `x`.\""
+        " differs" in lines
     )
     assert any(line.startswith("watched side_effects['after']['x'] squared <float32 ") for line in lines)
     assert not any("mode" in line or "before" in line for line in lines)

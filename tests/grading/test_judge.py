@@ -183,7 +183,7 @@ def test_a_hint_belongs_to_a_failure(hinted):
     assert told["helper"] == ("The loss is large.", "What is the loss?")
     assert told["own"] == ("The second is large.", "What is the second?")
     assert [told[name][1] for name in ("stopped", "raised")] == [None, None]
-    assert told["form"][0] == "There is no entry 'losses' in what train returned: it is an int."
+    assert told["form"][0] == "The result has no entry `'losses'`: it is an int."
     assert told["part"][0].startswith("The weight is wrong (it is None, not ")
     assert told["part"][1] == "What is the loss?"
 
@@ -237,12 +237,12 @@ def test_values_that_are_wrong_in_a_second_call_only_have_a_hint_about_the_first
         for cases in ([first, first], [first, second])
     )
     message, hint = told_of(judge(hinted, seen, expected)["test_it"])
-    assert message == "In a second call, with the same arguments: The weight is wrong."
+    assert message == "In a second call with the same arguments: The weight is wrong."
     assert "first call" in hint
 
 
 NO_RETURN = {"function": "train", "ended": "without a value"}
-NOTHING = "train returned None: is a return missing?"
+NOTHING = "`train` returned None: is a return missing?"
 OF_NONE = {**ERROR, "types": ["AttributeError"], "text": "'NoneType' object has no attribute 'grad'"}
 OWN_LINE = {"where": "cell 2, line 3", "function": "train", "line": "w.grad.zero_()"}
 

@@ -84,16 +84,16 @@ CASES = [
     told(
         "fails",
         "a return of a .grad that is None",
-        "leaf returned None, by `return w.grad`. `backward()` fills the `.grad` of a tensor that",
+        "leaf returned None at `return w.grad`. `backward()` fills the `.grad` of a tensor that",
         "def leaf(n):\n    w = torch.zeros(n, requires_grad=True)\n    return w.grad",
         'grader.check("q2")',
     ),
     fails(
         "a return of a call",
-        "double returned None, by `return x` or `return [].append(x)`, or because no `return` with a value",
+        "double returned None at `return x` or `return [].append(x)`, or because no `return` with a value",
         "def double(x):\n    if x > 5:\n        return x\n    return [].append(x)",
     ),
-    fails("a lambda", "double returned None, by `print(x)`.", "double = lambda x: print(x)"),
+    fails("a lambda", "double returned None at `print(x)`.", "double = lambda x: print(x)"),
     fails(
         "a return in a function of the answer's",
         "double returned None: is a return missing?",
@@ -109,7 +109,7 @@ CASES = [
     told(
         "fails",
         "an error of torch",
-        "A trainable leaf is overwritten while gradients are recorded ... in leaf, line 3 of its cell: ",
+        "Your code writes to a trainable leaf while gradients are recorded ... in leaf, line 3 of its cell: ",
         "def leaf(n):\n    w = torch.zeros(n, requires_grad=True)\n    return w.add_(1)",
         'grader.check("q2")',
     ),
