@@ -298,7 +298,7 @@ TRIED = {
     ),
     "a stub that does not run": (
         ("master", "    # return x\n", "    # return xx\n"),
-        "master, line 11, q1: the starter code does not run: In double (code cell 2): `return xx` stopped",
+        "master, line 11, q1: the starter code does not run: In `double` (code cell 2), `return xx` raised",
     ),
     "a stub that passes its public check": (
         ("master", "double(2) == 4", "double(2) > 1"),

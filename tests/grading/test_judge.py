@@ -262,7 +262,7 @@ def without_weight(none):
             lambda none: with_error({**OF_NONE, **OWN_LINE}, none=none),
             ["train"],
             [],
-            "In train (code cell 2): `w.grad.zero_()` stopped",
+            "In `train` (code cell 2), `w.grad.zero_()` raised",
         ),
         (lambda none: observed(["none"], none=none), ["train"], [], NOTHING),
     ],
