@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Collection, Container, Iterable, Sequence
 from datetime import datetime
 from difflib import get_close_matches
 from html import escape
@@ -83,6 +83,16 @@ def fence(text: str) -> str:
 def quoted(line: str) -> str:
     """A line of a student's code between backticks."""
     return f"`{printable(line).replace('`', chr(39))}`"
+
+
+def code(name: str) -> str:
+    """A name or a path between backticks; a phrase, such as ``the last state``, is unchanged."""
+    return name if " " in name or "`" in name else f"`{name}`"
+
+
+def series(texts: Sequence[str]) -> str:
+    """Texts as in "a, b and c"."""
+    return " and ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
 
 
 def capital(text: str) -> str:

@@ -17,10 +17,10 @@
 #
 # **Rules for all questions**, unless a task says otherwise:
 #
-# - **No side effects.** Change only what the task asks you to change. Everything else of the caller's must be the
-#   same after the call: values, `.grad`, `requires_grad`, hooks, attributes, lists and optimizer state.
-# - **Modes.** Run every module in the mode it is in, `train()` or `eval()`, and leave it in that mode. Different
-#   parts of a module may be in different modes. Whatever a module's own forward changes may stay changed.
+# - **No side effects.** Change only what the task asks you to change. Leave everything else that belongs to the
+#   caller unchanged: values, `.grad`, `requires_grad`, hooks, attributes, lists and optimizer state.
+# - **Modes.** Run every module in its current mode, `train()` or `eval()`, and leave it in that mode. Submodules
+#   may be in different modes. Changes that a module's own `forward` makes may remain.
 # - **Settings.** Restore every global setting that you change, such as the gradient mode.
 # - **Don't cache.** Your function may be called again, with the same objects or with others, and values may change
 #   between calls. Each call must use the values it is given. Don't modify a result that an earlier call returned.
@@ -95,9 +95,10 @@ print(scaled.is_leaf, scaled.grad_fn)  # False <MulBackward0 ...>, because the h
 # %% [markdown] tags=["claim S3.2", "claim S3.24", "claim S5.1", "claim S5.2"]
 # (`detach_()` does erase the history, in place: after `scaled.detach_()`, `scaled` is a leaf that does not require grad.)
 #
-# On a tensor without history, `requires_grad_()` gives you a leaf that requires grad. The tensor must hold floating point
-# or complex numbers: `torch.Tensor([1, 2])` holds floats and works; `torch.tensor([1, 2])` holds integers and raises an
-# error. (The message mentions floating point only, but complex tensors can require grad, too.)
+# On a tensor without a history, `requires_grad_()` gives you a leaf that requires grad. The tensor must hold
+# floating point or complex numbers: `torch.Tensor([1, 2])` holds floats and works; `torch.tensor([1, 2])` holds
+# integers and raises an error. (The message mentions floating point only, but complex tensors can require grad,
+# too.)
 #
 # The weight and the bias of an `nn.Linear` are such leaves. This is not true of every layer: under
 # [`weight_norm`](https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.parametrizations.weight_norm.html)
@@ -386,7 +387,7 @@ xray(loss=loss, c=c, a=a)
 #    `"b"`, `"c"`, `"d"`, `"e"` and `"o"`. Each gradient must have its tensor's shape and dtype.
 #
 # The starter code returns `None` for three of the six, and torch issues a `UserWarning`. Fix it: return six
-# gradients, and cause no warning of any kind.
+# gradients, and cause no warnings.
 #
 # **No side effects.** Leave the values of the leaves and the warning filters unchanged. You may leave anything in
 # the `.grad` and the hooks of the leaves, which were made for this call.
@@ -503,8 +504,7 @@ xray(output=outputs[0], detached=outputs[0].detach(), layer=layer)
 #    means the model itself. Return `{name: gradient}`.
 # 3. Remove all your hooks, even if the model raises an error or is interrupted.
 #
-# You can rely on this: every named module runs exactly once and returns a tensor that requires grad. No module
-# works in place.
+# Every named module runs exactly once and returns a tensor that requires grad. No module works in place.
 #
 # The starter code returns `None` for every layer and leaves its hooks in the model. Fix both.
 #
@@ -778,14 +778,14 @@ xray(product=product, p=p, w=w, q=q)
 # %% [markdown]
 # ## q6 · backward() of a vector of losses
 #
-# Write `weighted_backward(losses, w)`, where `losses` holds a loss for each sample, and `w` an importance weight
-# for each sample, perhaps the output of another network:
+# Write `weighted_backward(losses, w)`, where `losses` holds a loss for each sample, and `w` an importance weight,
+# perhaps the output of another network:
 #
 # 1. Add the sum of `w[i]` times the gradient of `losses[i]` to the `.grad` of the parameters behind `losses`.
 # 2. Treat the weights as constants: no gradient may flow through `w`. (`w` may be computed from the same
 #    parameters, in a separate graph.)
-# 3. Afterwards the graph of `losses` must be freed, as after any `backward()`. The graph of `w` must not be freed:
-#    the caller may still backpropagate through it.
+# 3. Free the graph of `losses`, as any `backward()` does. Don't free the graph of `w`: the caller may still
+#    backpropagate through it.
 #
 # The starter code raises `RuntimeError: grad can be implicitly created only for scalar outputs`. Fix it. The return
 # value is ignored.
@@ -873,7 +873,7 @@ def test_weighted_gradient(weighted_backward):
 #
 # Return `(temperature, log)`:
 #
-# - `temperature`: a leaf of shape `(1,)` with the dtype of `x`. In the end it need not require grad.
+# - `temperature`: a leaf of shape `(1,)` with the dtype of `x`. At the end, it need not require grad.
 # - `log`: a list with one dictionary for each step. `"loss"` is the loss before the update, as a float. `"pull"` is
 #   the gradient of this loss with respect to `logits`, a tensor of the same shape.
 #
@@ -948,7 +948,7 @@ def test_three_steps(train_with_temperature):
         )
     except (RuntimeError, ValueError) as error:
         reason = str(error).partition(" (or ")[0]
-        raise AssertionError(f"The training stopped with torch's error: {reason}") from None
+        raise AssertionError(f"Training raised an error: {reason}") from None
     assert not torch.equal(model.weight, before), "After three steps the weight of the model is unchanged."
     assert temperature.item() != 1.5, "After three steps the temperature is still 1.5."
     assert temperature.is_leaf, (

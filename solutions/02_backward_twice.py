@@ -17,10 +17,10 @@
 #
 # **Rules for all questions**, unless a task says otherwise:
 #
-# - **No side effects.** Change only what the task asks you to change. Everything else of the caller's must be the
-#   same after the call: values, `.grad`, `requires_grad`, hooks, attributes, lists and optimizer state.
-# - **Modes.** Run every module in the mode it is in, `train()` or `eval()`, and leave it in that mode. Different
-#   parts of a module may be in different modes. Whatever a module's own forward changes may stay changed.
+# - **No side effects.** Change only what the task asks you to change. Leave everything else that belongs to the
+#   caller unchanged: values, `.grad`, `requires_grad`, hooks, attributes, lists and optimizer state.
+# - **Modes.** Run every module in its current mode, `train()` or `eval()`, and leave it in that mode. Submodules
+#   may be in different modes. Changes that a module's own `forward` makes may remain.
 # - **Settings.** Restore every global setting that you change, such as the gradient mode.
 # - **Don't cache.** Your function may be called again, with the same objects or with others, and values may change
 #   between calls. Each call must use the values it is given. Don't modify a result that an earlier call returned.
@@ -126,10 +126,10 @@ for name, make in (("a + 1", lambda: a + 1), ("a * 2", lambda: a * 2), ("a * a",
 #    dimensions.
 # 2. Compute the scalars `d = t.mean()` and `e = t.sum()`.
 # 3. Add the gradient of `d + e` to `x.grad`.
-# 4. Return `(d, e)`. They may be connected to the graph or not.
+# 4. Return `(d, e)`, connected to the graph or not.
 #
-# After the call, no tensor that `trunk` saved for backward may be in memory. This includes tensors saved for the
-# gradients of its own parameters. Don't keep `t` in memory, either. `x.grad` must not require grad.
+# After the call, no tensor that `trunk` saved for backward may be in memory. This includes tensors saved for its
+# own parameters, and `t`. `x.grad` must not require grad.
 #
 # The starter code raises an error in its second `backward()`. Fix it.
 #
@@ -196,13 +196,17 @@ def test_both_losses_arrive(backward_both):
         backward_both(trunk, x)
     except RuntimeError as error:
         reason = str(error).partition(" (")[0]
-        raise AssertionError(f"backward_both stopped with torch's error: {reason}") from None
-    assert x.grad is not None, "x.grad is None: no backward reached x"
+        raise AssertionError(f"backward_both raised an error: {reason}") from None
+    assert x.grad is not None, "x.grad is None: no backward pass reached x."
     seen = x.grad.tolist()
     assert all(abs(value - 0.5 * place) < 1e-5 for place, value in enumerate(seen, start=1)), (
-        f"x.grad is {seen}, not [0.5, 1.0, 1.5, 2.0]"
+        f"x.grad is {seen} instead of [0.5, 1.0, 1.5, 2.0],\nso it is not the sum of the gradients of "
+        "t.mean() and t.sum()."
     )
-    assert len(calls) == 1, f"the trunk was called {len(calls)} times"
+    assert len(calls) == 1, (
+        f"Your function called trunk {len(calls)} times instead of once:\ncompute both scalars from the "
+        "same t."
+    )
 
 
 # %% [markdown] tags=["afterword q1"]
@@ -273,7 +277,7 @@ xray(loss1=w**2, loss2=w**2 * v, w=w, v=v)
 #    of the sum of all squared entries.
 # 2. Return the norms as a list of Python floats, one for each loss.
 #
-# `params` holds every leaf that a loss depends on. A loss need not depend on all of them.
+# `params` holds every leaf that any loss depends on. A loss need not depend on all of them.
 #
 # In the starter code's result, only the first number is right. Fix it.
 #
@@ -339,17 +343,22 @@ def test_each_loss_has_its_own_norm(task_grad_norms):
         norms = task_grad_norms(losses, [w, v])
     except RuntimeError as error:
         reason = str(error).partition(" (")[0]
-        raise AssertionError(f"task_grad_norms stopped with torch's error: {reason}") from None
-    assert len(norms) == 2, f"you returned {len(norms)} numbers for 2 losses"
+        raise AssertionError(f"task_grad_norms raised an error: {reason}") from None
+    assert len(norms) == 2, f"You returned {len(norms)} numbers for 2 losses: each loss has one norm."
     for place, (seen, right) in enumerate(zip(norms, (6.0, 15.0))):
         assert abs(seen - right) < 1e-4, (
-            f"the norm of losses[{place}] is {seen}, not {right}: which losses' gradients does it include?"
+            f"The norm of losses[{place}] is {seen} instead of {right}:\nit must be the norm of the "
+            "gradient of this loss only, over all parameters together."
         )
     w.grad, v.grad = torch.tensor([7.0]), None
     task_grad_norms([(w * v).sum()], [w, v])
-    assert w.grad is not None, "w.grad was 7 before the call and is None after it"
-    assert w.grad.item() == 7, f"w.grad was 7 before the call and is {w.grad.item()} after it"
-    assert v.grad is None, f"v.grad was None before the call and is {v.grad} after it"
+    assert w.grad is not None, "w.grad was 7 before the call and is now None: the caller's gradient is lost."
+    assert w.grad.item() == 7, (
+        f"w.grad was 7 before the call and is now {w.grad.item()}: a measurement must not change it."
+    )
+    assert v.grad is None, (
+        f"v.grad was None before the call and is now {v.grad}: a measurement must not fill it."
+    )
 
 
 # %% [markdown] tags=["afterword q2"]
@@ -433,10 +442,10 @@ except RuntimeError:
 #    `opt.step()`.
 # 3. Return both losses, each from before its update, as a tuple of Python floats.
 #
-# Each update must call `net` exactly once. Each step must use the gradient of its own loss only, whatever `.grad`
+# Call `net` exactly once for each update. Each step must use the gradient of its own loss only, whatever `.grad`
 # held before. `opt` holds all parameters of `net`, and the losses depend on all of them.
 #
-# The starter code raises an error, but not for a `net` of one layer. There its result is wrong. Fix it.
+# The starter code raises an error or, for a `net` of one layer, gives a wrong result. Fix it.
 #
 # **No side effects.** Change only the parameters of `net`, their `.grad` and the state of `opt`. You may leave
 # anything in `.grad`.
@@ -506,15 +515,17 @@ def test_the_second_update_starts_from_the_first(two_updates):
     losses = two_updates(net, opt, one, 2 * one, 0 * one)
     weight = net.weight.item()
     assert abs(weight - 1.5) > 1e-5, (
-        f"the weight is {weight}, not 0.5: was the first gradient still in `.grad` at the second step?"
+        f"The weight is {weight} instead of 0.5:\nthis is what the sum of both gradients gives in the "
+        "second step."
     )
     assert abs(weight - 0.5) < 1e-5, (
-        f"the weight is {weight}, not 0.5: at which weights was the second gradient computed?"
+        f"The weight is {weight} instead of 0.5:\nthe second step needs the gradient of the second loss at "
+        "the updated weights."
     )
-    assert len(losses) == 2, f"you returned {len(losses)} losses instead of 2"
+    assert len(losses) == 2, f"You returned {len(losses)} losses instead of 2."
     for place, (seen, right) in enumerate(zip(losses, (4.0, 1.0)), start=1):
         assert abs(seen - right) < 1e-5, (
-            f"loss {place} is {seen}, not {right}: at which weights was it computed?"
+            f"Loss {place} is {seen} instead of {right}:\neach loss is computed right before its own update."
         )
     net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1))
     opt = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -522,9 +533,7 @@ def test_the_second_update_starts_from_the_first(two_updates):
         two_updates(net, opt, torch.ones(4, 2), torch.ones(4, 1), torch.zeros(4, 1))
     except RuntimeError as error:
         reason = str(error).partition(":")[0]
-        raise AssertionError(
-            f"with a net of two layers, two_updates stopped with torch's error: {reason}"
-        ) from None
+        raise AssertionError(f"With a net of two layers, two_updates raised an error: {reason}") from None
 
 
 # %% [markdown] tags=["afterword q3"]
@@ -587,15 +596,15 @@ xray(loss=F.mse_loss(image, target), image=image, target=target, style=style)
 # %% [markdown]
 # ## q4 · ContentLoss for today
 #
-# In *neural style transfer* you train an image. Modules between the layers measure how far activations are from a
-# target.
+# In *neural style transfer* you train an image. Modules between the layers measure the distance of activations from
+# a target.
 #
 # Write the module `ContentLoss(target, weight)`:
 #
 # 1. `forward(input)` stores `F.mse_loss(input * weight, target * weight)` in `self.loss`, and returns `input` or a
 #    differentiable copy of it.
-# 2. In the loss, `target` is a *constant*, with the values it has when the module is made. The caller may overwrite
-#    it later. No gradient may flow into its graph.
+# 2. In the loss, `target` is a *constant* with the values that it has when the module is created. The caller may
+#    overwrite it later. No gradient may flow into its graph.
 # 3. Every `forward` computes a new loss, from which the caller backpropagates once.
 # 4. `loss.backward()` must work even if a later layer overwrites the tensor that `forward` returned.
 #
@@ -671,8 +680,10 @@ def test_two_iterations(ContentLoss):
     import torch
 
     passed = ContentLoss(torch.zeros(2), 3.0)(torch.tensor([1.0, 5.0]))
-    assert isinstance(passed, torch.Tensor), f"forward returned a {type(passed).__name__} instead of a tensor"
-    assert passed.tolist() == [1.0, 5.0], f"forward returned {passed.tolist()} for the input [1, 5]"
+    assert isinstance(passed, torch.Tensor), (
+        f"forward returned a {type(passed).__name__} instead of its input."
+    )
+    assert passed.tolist() == [1.0, 5.0], f"forward returned {passed.tolist()} instead of its input, [1, 5]."
 
     made_by = torch.tensor([1.0, 2.0], requires_grad=True)
     module = ContentLoss(made_by**2, 2.0)
@@ -684,17 +695,22 @@ def test_two_iterations(ContentLoss):
             module.loss.backward()
         except RuntimeError as error:
             reason = str(error).partition(" (")[0]
-            raise AssertionError(f"iteration {number} stopped with torch's error: {reason}") from None
-        assert image.grad is not None, f"the image has no gradient in iteration {number}"
-        assert image.grad.tolist() == [0.0, 4.0], (
-            f"the gradient of the image is {image.grad.tolist()}, not [0, 4]"
+            raise AssertionError(f"Iteration {number} raised an error: {reason}") from None
+        assert image.grad is not None, (
+            f"In iteration {number}, image.grad is None: the loss is not connected to the image."
         )
-        assert made_by.grad is None, "a gradient reached the tensor that the target was computed from"
+        assert image.grad.tolist() == [0.0, 4.0], (
+            f"In iteration {number}, image.grad is {image.grad.tolist()} instead of [0, 4]."
+        )
+        assert made_by.grad is None, (
+            "A gradient reached the tensor that the target was computed from,\nbut the target must be a "
+            "constant."
+        )
 
 
 # %% [markdown] tags=["afterword q4"]
 # Of the three old things only the missing `detach()` has an effect today: torch rejects `retain_variables`, and it
-# never calls a module's method `backward`. A target is a number you aim at, not a part of what you train.
+# never calls a module's method `backward`. A target is a value to aim at. It is not part of what you train.
 
 
 # %% [markdown] tags=["claim S1.17"]
@@ -773,8 +789,8 @@ xray(total=leaf.tanh().sum() + leaf.tanh().sum(), leaf=leaf)
 # 2. At any time, tensors may be saved for backward for at most `micro` samples, because the batch does not fit into
 #    memory. `micro` need not divide the number of samples, and may exceed it.
 #
-# You can rely on this: the model computes each row independently and draws no random numbers. All parameters take
-# part. One may be used in two places.
+# The model computes each row independently and draws no random numbers. All parameters take part. One may be used
+# in two places.
 #
 # The starter code's gradient is too large. Fix it. The return value is ignored.
 #
@@ -830,10 +846,10 @@ def test_gradient_of_the_batch(accumulate):
     X = torch.tensor([[1.0], [2.0], [1.0], [2.0], [3.0]])
     accumulate(model, X, torch.zeros(5, 1), 2)
     seen = model.weight.grad
-    assert seen is not None, "model.weight.grad is None: no backward reached the weight"
+    assert seen is not None, "model.weight.grad is None: no backward pass reached the weight."
     assert abs(seen.item() - 7.6) < 1e-4, (
-        f"model.weight.grad is {seen.item()} instead of 7.6, {seen.item() / 7.6:.2f} times as much:\n"
-        "by what number does each of your means divide?"
+        f"model.weight.grad is {seen.item()} instead of 7.6, {seen.item() / 7.6:.2f} times as much:\na mean "
+        "over a micro-batch divides by the number of its own samples, not by that of the batch."
     )
 
 
@@ -845,7 +861,7 @@ def test_gradient_of_the_batch(accumulate):
 # %% [markdown] tags=["claim S3.16", "claim S3.25", "claim S5.7"]
 # ## None is not zero
 #
-# `.grad` knows two kinds of nothing. `None` means that no gradient has reached the leaf. A tensor of zeros means
+# A `.grad` can be empty in two ways. `None` means that no gradient has reached the leaf. A tensor of zeros means
 # that a gradient has reached it, and this gradient is 0. A leaf that no loss has reached keeps its `None`.
 #
 # For plain gradient descent the two are the same: the parameter does not move. For an optimizer with momentum (Adam
@@ -961,17 +977,20 @@ def test_the_other_head_stands_still(train_task):
         before = model.heads[task].weight.tolist()
         train_task(model, opt, task, x, y)
         assert model.heads[task].weight.tolist() != before, (
-            f"the step on task {task} did not move its own head"
+            f"The step on task {task} did not change the weight of its own head."
         )
     before = model.heads[1].weight.tolist()
     train_task(model, opt, 0, x, y)
     after = model.heads[1].weight.tolist()
-    assert after == before, f"a step on task 0 moved the weight of heads[1] from {before} to {after}"
+    assert after == before, (
+        f"A step on task 0 changed the weight of heads[1] from {before} to {after}.\nAn optimizer skips a "
+        "parameter only if its .grad is None."
+    )
 
 
 # %% [markdown] tags=["afterword q6"]
-# An optimizer skips a parameter whose `.grad` is `None`. With a `.grad` of zeros it applies momentum and weight decay.
-# The same question returns whenever a part of a model takes no part in a loss.
+# An optimizer skips a parameter whose `.grad` is `None`. With a `.grad` of zeros it applies momentum and weight
+# decay. The same question comes up whenever a loss does not use a part of the model.
 
 
 # %% [markdown]
@@ -1097,9 +1116,10 @@ def test_the_mean_is_a_number(validation_loss):
     loader = [(torch.ones(2, 1), torch.full((2, 1), value)) for value in (1.0, 2.0, 3.0)]
     mean = validation_loss(model, loader)
     assert isinstance(mean, float), (
-        f"you returned a {type(mean).__name__}, not a float: what does it refer to?"
+        f"You returned a {type(mean).__name__} instead of a Python float.\nA tensor keeps its graph in "
+        "memory; a number does not."
     )
-    assert abs(mean - 14 / 3) < 1e-4, f"the mean over the three batches is {mean}, not 4.6667"
+    assert abs(mean - 14 / 3) < 1e-4, f"The mean over the three batches is {mean} instead of 4.6667."
     predictions, peak = [], []
 
     class Watched(torch.nn.Linear):
@@ -1114,7 +1134,10 @@ def test_the_mean_is_a_number(validation_loss):
             return y
 
     validation_loss(Watched(1, 1).eval(), [(torch.ones(2, 1), torch.zeros(2, 1)) for _ in range(4)])
-    assert max(peak, default=0) <= 1, f"the graphs of {max(peak)} batches were alive at the same time"
+    assert max(peak, default=0) <= 1, (
+        f"The graphs of {max(peak)} batches were in memory at the same time:\na variable that outlives its "
+        "batch still refers to a graph."
+    )
 
 
 # %% [markdown] tags=["afterword q7"]
@@ -1129,8 +1152,8 @@ def test_the_mean_is_a_number(validation_loss):
 #
 # Write `distil(model, teacher, opt, inputs, micro, epochs)`:
 #
-# 1. Call the teacher once for each batch in the list `inputs`: once in the whole training, not in every epoch. Its
-#    answers are constants.
+# 1. Call the teacher exactly once for each batch in the list `inputs`, not in every epoch. Its answers are
+#    constants.
 # 2. In each epoch, make one `opt.step()` for every batch, in the order of `inputs`. The step must use the gradient
 #    of `F.mse_loss(model(x), answer)`, the mean over this whole batch, and nothing else, whatever `.grad` held
 #    before.
@@ -1211,17 +1234,19 @@ def test_two_epochs(distil):
         history = distil(model, teacher, opt, [torch.tensor([[1.0], [2.0], [1.0]])], 2, 2)
     except RuntimeError as error:
         reason = str(error).partition(" (")[0]
-        raise AssertionError(f"the training stopped with torch's error: {reason}") from None
-    assert teacher.weight.grad is None, "a gradient reached the teacher"
+        raise AssertionError(f"Training raised an error: {reason}") from None
+    assert teacher.weight.grad is None, "A gradient reached the teacher, but its answers must be constants."
     assert abs(model.weight.item() - 0.75) < 1e-5, (
-        f"after two epochs the weight is {model.weight.item()}, not 0.75: how large were the steps?"
+        f"After two epochs the weight is {model.weight.item()} instead of 0.75:\neach step needs the "
+        "gradient of the mean over the whole batch."
     )
     kinds = [type(loss).__name__ for loss in history]
     assert kinds == ["float", "float"], (
-        f"for two epochs you returned these types: {kinds}. What does each value refer to?"
+        f"For two epochs you returned values of the types {kinds}.\nReturn one Python float for each epoch: "
+        "a number keeps no graph in memory."
     )
     assert all(abs(seen - right) < 1e-5 for seen, right in zip(history, (2.0, 0.5))), (
-        f"the mean losses are {[round(loss, 4) for loss in history]}, not [2.0, 0.5]"
+        f"The mean losses are {[round(loss, 4) for loss in history]} instead of [2.0, 0.5]."
     )
 
 

@@ -22,10 +22,10 @@
 #
 # **Rules for all questions**, unless a task says otherwise:
 #
-# - **No side effects.** Change only what the task asks you to change. Everything else of the caller's must be the
-#   same after the call: values, `.grad`, `requires_grad`, hooks, attributes, lists and optimizer state.
-# - **Modes.** Run every module in the mode it is in, `train()` or `eval()`, and leave it in that mode. Different
-#   parts of a module may be in different modes. Whatever a module's own forward changes may stay changed.
+# - **No side effects.** Change only what the task asks you to change. Leave everything else that belongs to the
+#   caller unchanged: values, `.grad`, `requires_grad`, hooks, attributes, lists and optimizer state.
+# - **Modes.** Run every module in its current mode, `train()` or `eval()`, and leave it in that mode. Submodules
+#   may be in different modes. Changes that a module's own `forward` makes may remain.
 # - **Settings.** Restore every global setting that you change, such as the gradient mode.
 # - **Don't cache.** Your function may be called again, with the same objects or with others, and values may change
 #   between calls. Each call must use the values it is given. Don't modify a result that an earlier call returned.
@@ -145,7 +145,7 @@ for minibatch in range(1, 5):
 
 # %% [markdown] tags=["claim S0.2"]
 # There is no error, but every minibatch costs more time and more memory than the one before. Now update the
-# weights, as a training does:
+# weights, as training does:
 
 # %%
 optimizer = torch.optim.SGD([*cell.parameters(), *readout.parameters()], lr=0.1)
@@ -200,13 +200,13 @@ xray(state=state, carried=carried, cell=cell)
 #
 # Write `train_stateful(cell, readout, opt, batches, h)`. For each of the consecutive minibatches `(xs, y)`:
 #
-# 1. Start from the **value** of the last state before it (at first `h`), without its history: no gradient may flow
+# 1. Start from the **value** of the last state before it (at first `h`), without its history. No gradient may flow
 #    into an earlier minibatch.
 # 2. Compute `h = cell(x, h)` for every `x` in `xs`. The gradient must flow through all `T` steps.
 # 3. Make one step of `opt` with the gradient of `F.mse_loss(readout(h), y)` only, whatever `.grad` held before.
 #
-# Return `(losses, h)`. `losses` is a list of Python floats, each loss computed before its step. `h` is the last
-# state, with or without history. Keep no graph of an earlier minibatch in memory.
+# Return `(losses, h)`: a list of Python floats, each loss from before its step, and the last state, with or without
+# history. Keep no graph of an earlier minibatch in memory.
 #
 # The starter code raises an error in the second minibatch. Fix it.
 #
@@ -298,21 +298,25 @@ def test_every_minibatch_starts_without_a_history(train_stateful):
         stopped = str(error).split(" (")[0].split(": [")[0]
     for number, (history, _, _) in enumerate(list(steps.values())[::4], start=1):
         assert history is None, (
-            f"the state enters minibatch {number} with the grad_fn {history}: it still has the history of "
-            f"minibatch {number - 1}"
-            + (f", so training stopped with the error: {stopped}" if stopped else "")
+            f"The state that enters minibatch {number} has the grad_fn {history}:\n"
+            f"it is still connected to the graph of minibatch {number - 1}."
+            + (f"\nTraining raised an error: {stopped}" if stopped else "")
         )
-    assert stopped is None, f"training stopped with the error: {stopped}"
-    assert len(steps) == 16, f"cell was called for {len(steps)} of the 16 time steps of 4 minibatches"
+    assert stopped is None, f"Training raised an error: {stopped}"
+    assert len(steps) == 16, (
+        f"Your function called cell for {len(steps)} of the 16 time steps of 4 minibatches."
+    )
     _, entering, leaving = zip(*steps.values())
     for number in (2, 3, 4):
         assert entering[4 * number - 4] == leaving[4 * number - 5], (
-            f"minibatch {number} does not start from the values that minibatch {number - 1} ended with: "
-            "the state is lost"
+            f"Minibatch {number} does not start from the values that minibatch {number - 1} ended with,\nso "
+            "the state is lost between them."
         )
-    assert type(result) is tuple and len(result) == 2, "train_stateful should return (losses, h)"
+    assert type(result) is tuple and len(result) == 2, (
+        "train_stateful must return a tuple of two, (losses, h)."
+    )
     assert [type(loss) for loss in result[0]] == [float] * 4, (
-        "the losses should be four Python floats, one per minibatch"
+        "The losses must be four Python floats, one for each minibatch."
     )
 
 
@@ -350,7 +354,7 @@ xray(h=h.detach(), c=c, cell=small)
 # connected to the same old graph as `h`.
 
 # %% [markdown] tags=["claim S0.12"]
-# ## Two short cuts, and what they cost
+# ## Two shortcuts, and what they cost
 #
 # The textbook form `for s in state: s.detach_()` works on recurrent states. But the underscore means *in place*:
 # `detach_()` does not create a new tensor. It removes the history from the tensor itself, which other code may
@@ -366,7 +370,7 @@ except RuntimeError as error:
     print(str(error).partition(". ")[0])
 
 # %% [markdown] tags=["claim S2.3", "claim S2.12"]
-# The other short cut is `.data`. Like `detach()` it shares storage with the original. `detach()` also shares the
+# The other shortcut is `.data`. Like `detach()` it shares storage with the original. `detach()` also shares the
 # *version counter*, which autograd compares to find out whether a saved value was overwritten. `.data` does not
 # share it. *Guess first:* the right gradient is 24. What does the last line print?
 
@@ -465,22 +469,25 @@ def test_the_state_of_an_lstm(repackage):
         result = repackage(state)
     except Exception as error:
         raise AssertionError(
-            f"repackage((h, c)) stopped with: {error}. The state of an LSTM is a tuple of two tensors"
+            f"repackage((h, c)) raised an error: {error}\nThe state of an LSTM is a tuple of two tensors."
         ) from None
-    assert type(result) is tuple, f"for a tuple you returned a {type(result).__name__}"
-    assert len(result) == 2, f"for a tuple of two tensors you returned {len(result)} parts"
+    assert type(result) is tuple, (
+        f"For a tuple you returned a {type(result).__name__}: the structure must stay the same."
+    )
+    assert len(result) == 2, f"For a tuple of two tensors you returned {len(result)} entries."
     for name, before, after in zip("hc", state, result):
-        assert torch.equal(before, after), f"the values of {name} have changed"
+        assert torch.equal(before, after), f"The values of {name} have changed: only the history must go."
         assert after.grad_fn is None, (
-            f"{name} still has a history: its grad_fn is {type(after.grad_fn).__name__}"
+            f"{name} still has a history: its grad_fn is {type(after.grad_fn).__name__}."
         )
     try:
         result = repackage(None)
     except Exception as error:
         raise AssertionError(
-            f"repackage(None) stopped with: {error}. Before the first minibatch there is no state, only None"
+            f"repackage(None) raised an error: {error}\nBefore the first minibatch there is no state, only "
+            "None."
         ) from None
-    assert result is None, f"for None you returned a {type(result).__name__}"
+    assert result is None, f"For None you returned a {type(result).__name__} instead of None."
 
 
 # %% [markdown] tags=["afterword q2"]
@@ -633,10 +640,11 @@ def test_the_cuts_are_k_steps_apart(tbptt):
             tbptt(cell, readout, xs, targets, 3)
         except RuntimeError as error:
             stopped = str(error).split(" (")[0].split(": [")[0]
-            raise AssertionError(f"tbptt stopped with the error: {stopped}") from None
+            raise AssertionError(f"tbptt raised an error: {stopped}") from None
         assert sorted(reached) == expected, (
-            f"with 7 steps and k = 3, the loss of step {last} (counted from 0) should backpropagate to the states "
-            f"after the steps {expected}, but it reaches those after {sorted(reached)}"
+            f"With 7 steps and k = 3, the loss of step {last} (counted from 0) must backpropagate to the "
+            f"states\nafter the steps {expected}, but it reaches the states after the steps "
+            f"{sorted(reached)}."
         )
     torch.manual_seed(1)
     cell, readout = torch.nn.GRUCell(2, 3), torch.nn.Linear(3, 1)
@@ -648,14 +656,14 @@ def test_the_cuts_are_k_steps_apart(tbptt):
     whole = sum(losses)
     expected = torch.autograd.grad(whole, cell.weight_hh)[0]
     total = tbptt(cell, readout, xs, ys, 5)
-    assert type(total) is float, f"the total loss should be a float, not a {type(total).__name__}"
+    assert type(total) is float, f"The total loss is a {type(total).__name__} instead of a Python float."
     assert abs(total - whole.item()) < 1e-4, (
-        f"the total loss is {total}, but the losses add up to {whole.item()}"
+        f"The total loss is {total}, but the losses add up to {whole.item()}."
     )
-    assert cell.weight_hh.grad is not None, "cell.weight_hh.grad is None: no backward reached the cell"
+    assert cell.weight_hh.grad is not None, "cell.weight_hh.grad is None: no backward pass reached the cell."
     assert torch.allclose(cell.weight_hh.grad, expected, rtol=1e-4, atol=1e-6), (
-        "with k = 5 and 5 steps, the gradient of cell.weight_hh should be that of full backpropagation "
-        "through time, but it is not: is the state cut within the chunk, or is a loss missing?"
+        "With k = 5 and 5 steps, the gradient of cell.weight_hh is not that of full backpropagation "
+        "through time.\nCheck that no state is cut within the chunk, and that no loss is missing."
     )
 
 
@@ -783,9 +791,9 @@ def test_the_start_learns(train_learned_start):
         train_learned_start(cell, readout, h0, opt, [(torch.randn(2, 4, 2), torch.randn(4, 1))])
     except RuntimeError as error:
         stopped = str(error).split(" (")[0].split(": [")[0]
-        raise AssertionError(f"training stopped with the error: {stopped}") from None
+        raise AssertionError(f"Training raised an error: {stopped}") from None
     assert h0.tolist() != before, "h0 is unchanged after a minibatch" + (
-        ", and h0.grad is None: is the first state connected to h0?" if h0.grad is None else ""
+        ", and h0.grad is None: check whether the loss is connected to h0." if h0.grad is None else "."
     )
     torch.manual_seed(1)
     cell, readout = torch.nn.RNNCell(2, 3), torch.nn.Linear(3, 1)
@@ -813,11 +821,13 @@ def test_the_start_learns(train_learned_start):
     seen = list(steps.values())
     for number in range(2, len(seen) // 2 + 1):
         (_, _, leaving), (entering, attached, _) = seen[2 * number - 3 : 2 * number - 1]
-        assert not attached, f"the state that enters minibatch {number} has a history: it was not detached"
-        assert entering == leaving, (
-            f"minibatch {number} does not start from the values that minibatch {number - 1} ended with"
+        assert not attached, (
+            f"The state that enters minibatch {number} has a history: cut it between two minibatches."
         )
-    assert stopped is None, f"training stopped with the error: {stopped}"
+        assert entering == leaving, (
+            f"Minibatch {number} does not start from the values that minibatch {number - 1} ended with."
+        )
+    assert stopped is None, f"Training raised an error: {stopped}"
 
 
 # %% [markdown] tags=["afterword q4"]
@@ -949,27 +959,27 @@ def test_several_training_steps(Center):
             center(layer(torch.randn(3, 2))).pow(2).sum().backward()
         except RuntimeError as error:
             stopped = str(error).split(" (")[0].split(": [")[0]
-            raise AssertionError(
-                f"training step {step} stopped with the error: {stopped}. "
-                f"Does the statistic still refer to the graph of step {step - 1}?"
-            ) from None
+            raise AssertionError(f"Training step {step} raised an error: {stopped}") from None
         assert center.running.grad_fn is None, (
-            f"after training step {step} running has the grad_fn {type(center.running.grad_fn).__name__}: "
-            "it carries the graph of this batch into the next step"
+            f"After training step {step}, running has the grad_fn "
+            f"{type(center.running.grad_fn).__name__}:\nit carries the graph of this batch into the next "
+            "step."
         )
     center = Center(1)
     center(torch.full((2, 1), 10.0))
     output = center(torch.full((2, 1), 20.0))
     assert torch.allclose(center.running, torch.tensor([2.9])), (
-        f"after batches with the means 10 and 20 running should be 2.9, not {center.running.tolist()}"
+        f"After batches with the means 10 and 20, running is {center.running.tolist()} instead of 2.9."
     )
     assert torch.allclose(output, torch.full((2, 1), 17.1)), (
-        f"with the new mean 2.9 an input of 20 should become 17.1, not {output[0].tolist()}"
+        f"With the new mean 2.9, an input of 20 becomes {output[0].tolist()} instead of 17.1."
     )
     center.eval()
     output = center(torch.full((2, 1), 5.0))
-    assert torch.allclose(output, torch.full((2, 1), 2.1)), "after eval() the output should be x - running"
-    assert torch.allclose(center.running, torch.tensor([2.9])), "after eval() the statistic must not change"
+    assert torch.allclose(output, torch.full((2, 1), 2.1)), "After eval(), the output must be x - running."
+    assert torch.allclose(center.running, torch.tensor([2.9])), (
+        "After eval(), a forward changed running, which must stay the same."
+    )
 
 
 # %% [markdown] tags=["afterword q5"]
@@ -977,7 +987,7 @@ def test_several_training_steps(Center):
 # trap: a loss that you add up for a log without `.item()` keeps every graph of the epoch in memory.
 
 # %% [markdown]
-# ## Bonus task · A training with everything in it
+# ## Bonus task · Training with everything in it
 #
 # Write `train_tracked(cell, readout, h0, opt, batches)`. It trains like question 4, and also tracks the training.
 # For each minibatch:
@@ -1079,14 +1089,14 @@ def test_three_symptoms(train_tracked):
         train_tracked(cell, readout, h0, opt, batches)
     except RuntimeError as error:
         stopped = str(error).split(" (")[0].split(": [")[0]
-        raise AssertionError(f"training stopped with the error: {stopped}") from None
-    assert h0.tolist() != before, "h0 is unchanged: is a loss connected to it?"
+        raise AssertionError(f"Training raised an error: {stopped}") from None
+    assert h0.tolist() != before, "h0 is unchanged: the first minibatch must train it."
     assert len(reached) >= 3 and reached[0] and reached[1], (
-        "the loss of the first minibatch does not backpropagate to its first two time steps"
+        "The loss of the first minibatch does not backpropagate to its first two time steps."
     )
     assert alive and max(alive) <= 6, (
-        f"at a step of opt, the graphs of {max(alive)} calls of the cell are alive, and a minibatch has 3 calls: "
-        "something that you store refers to the graphs of earlier minibatches"
+        f"At a step of opt, the graphs of {max(alive, default=0)} calls of the cell are in memory, and a minibatch\n"
+        "has 3 calls: something that you store refers to the graphs of earlier minibatches."
     )
 
 

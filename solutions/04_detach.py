@@ -17,17 +17,17 @@
 #
 # **Rules for all questions**, unless a task says otherwise:
 #
-# - **No side effects.** Change only what the task asks you to change. Everything else of the caller's must be the
-#   same after the call: values, `.grad`, `requires_grad`, hooks, attributes, lists and optimizer state.
-# - **Modes.** Run every module in the mode it is in, `train()` or `eval()`, and leave it in that mode. Different
-#   parts of a module may be in different modes. Whatever a module's own forward changes may stay changed.
+# - **No side effects.** Change only what the task asks you to change. Leave everything else that belongs to the
+#   caller unchanged: values, `.grad`, `requires_grad`, hooks, attributes, lists and optimizer state.
+# - **Modes.** Run every module in its current mode, `train()` or `eval()`, and leave it in that mode. Submodules
+#   may be in different modes. Changes that a module's own `forward` makes may remain.
 # - **Settings.** Restore every global setting that you change, such as the gradient mode.
 # - **Don't cache.** Your function may be called again, with the same objects or with others, and values may change
 #   between calls. Each call must use the values it is given. Don't modify a result that an earlier call returned.
 # - **Full precision.** The relative error of results and gradients must be at most 1e-12 in float64 and 1e-5 in
 #   float32.
 # - **Results.** All tensors and parameters of a call are float32, or all are float64. A tensor that you return must
-#   have the same dtype and its own storage, which it shares with no argument and no earlier result.
+#   have the same dtype and its own storage: it must not share storage with an argument or an earlier result.
 # - **Gradients.** Gradients must reach every input and every parameter that requires grad.
 # - **`no_grad()`.** Your function may be called under `no_grad()`. It must then return tensors that don't require
 #   grad, as PyTorch's own operations do.
@@ -187,15 +187,20 @@ def test_the_positive_part(positive_part):
     y = x + 1
     loss = (y**2).sum()
     result = positive_part(y)
-    assert result.tolist() == [0.0, 2.0, 3.0], f"the result is {result.tolist()}, not [0, 2, 3]"
-    assert not result.requires_grad, "the result requires grad: it still has a history"
-    assert y.tolist() == [-2.0, 2.0, 3.0], f"y was [-2, 2, 3] before the call and is {y.tolist()} after it"
+    assert result.tolist() == [0.0, 2.0, 3.0], f"The result is {result.tolist()} instead of [0, 2, 3]."
+    assert not result.requires_grad, "The result requires grad, but must not."
+    assert y.tolist() == [-2.0, 2.0, 3.0], (
+        f"y was [-2, 2, 3] before the call and is now {y.tolist()}:\nyour code wrote to the storage of y."
+    )
     try:
         loss.backward()
     except RuntimeError as error:
         reason = str(error).partition(":")[0]
-        raise AssertionError(f"loss.backward() fails after your call with torch's error: {reason}") from None
-    assert x.grad.tolist() == [-4.0, 4.0, 6.0], f"x.grad is {x.grad.tolist()}, not 2 * y = [-4, 4, 6]"
+        raise AssertionError(f"After your call, loss.backward() raises an error: {reason}") from None
+    assert x.grad.tolist() == [-4.0, 4.0, 6.0], (
+        f"x.grad is {x.grad.tolist()} instead of 2 * y = [-4, 4, 6]:\nyour call must not affect the "
+        "gradients of earlier losses."
+    )
 
 
 # %% [markdown] tags=["afterword q1"]
@@ -281,14 +286,13 @@ xray(square=square, multiple=multiple, y=y, x=x)
 #
 # Write `may_overwrite(f, x)`:
 #
-# 1. Suppose that all of `mid` is overwritten in place after `f` has returned, under `no_grad()`.
+# 1. Suppose that code under `no_grad()` overwrites all of `mid` in place after `f` has returned.
 # 2. Return `True` if `out.sum().backward()` works for all possible new values, and gives all leaves the same
 #    gradients as without the write. Otherwise return `False`. Under `no_grad()`, the answer must be the same.
 #    (`torch.enable_grad()` turns recording back on.)
 #
-# You can rely on this: `f` detaches nothing, computes only what `out` needs, draws no random numbers, and creates a
-# new `mid` in each call. `mid` is not expanded and shares no storage with `x`. It may be a view, have views, or not
-# require grad.
+# `f` detaches nothing, computes only what `out` needs, draws no random numbers, and creates a new `mid` in each
+# call. `mid` is not expanded and shares no storage with `x`. It may be a view, have views, or not require grad.
 #
 # The starter code follows a wrong rule: "backward needs what requires grad". Fix it.
 #
@@ -362,11 +366,11 @@ def test_a_square_a_multiple_and_a_mask(may_overwrite):
         return mask * x, mask
 
     seen = answer(square)
-    assert not seen, f"for y**2 your answer is {seen}, but the derivative 2 * y needs y"
+    assert not seen, f"For y**2 your answer is {seen}, but the derivative 2 * y needs y."
     seen = answer(multiple)
-    assert seen, f"for 4 * y your answer is {seen}, but the derivative is 4, whatever y is"
+    assert seen, f"For 4 * y your answer is {seen}, but the derivative is 4, whatever y is."
     seen = answer(masked)
-    assert not seen, f"for mask * x your answer is {seen}, but the mask is the derivative"
+    assert not seen, f"For mask * x your answer is {seen}, but the mask is the derivative."
 
 
 # %% [markdown] tags=["afterword q2"]
@@ -418,12 +422,12 @@ xray(cut=cut, whole=whole, h=h, first=first, second=second)
 # Write `gan_step(G, D, oG, oD, z, real)`:
 #
 # 1. Compute the loss of `D`: that of `D(real)` with the label 1, plus that of `D(G(z))` with the label 0. Make one
-#    step of `oD` with its gradient only. It must send no gradient into `G`, not even one that you clear later.
+#    step of `oD` with its gradient only. No gradient of this loss may reach `G`, not even one that you clear later.
 # 2. Compute the loss of `G`: that of the fakes with the label 1, with `D` **after** its step. Make one step of `oG`
 #    with its gradient only.
 #
-# Each is a mean, `F.binary_cross_entropy_with_logits`, and precise for logits from -100 to 100. Under `no_grad()`
-# the function may raise an error.
+# Each loss is a mean, as `F.binary_cross_entropy_with_logits` computes it, and precise for logits from -100 to 100.
+# Under `no_grad()` the function may raise an error.
 #
 # The starter code silences an error with `retain_graph=True`. Fix it.
 #
@@ -512,13 +516,12 @@ def test_the_generator_is_taught_by_its_own_loss(gan_step):
     try:
         gan_step(G, D, oG, oD, z, real)
     except RuntimeError as error:
-        raise AssertionError(f"gan_step stopped with torch's error: {error}") from None
+        raise AssertionError(f"gan_step raised an error: {error}") from None
     F.softplus(-D(old(z))).mean().backward()  # the generator's loss, by the updated discriminator
     moved, own = (old.bias - G.bias).detach(), old.bias.grad
     assert torch.allclose(moved, own, atol=1e-5), (
-        f"with lr=1 the generator's bias moved by {(-moved).tolist()},\n"
-        f"but the gradient of its loss moves it by {(-own).tolist()}.\n"
-        "Did another loss send a gradient into the generator, or did no gradient reach it?"
+        f"With lr=1 the generator's bias moved by {(-moved).tolist()},\nbut the gradient of its own loss "
+        f"moves it by {(-own).tolist()}.\nPrint G's gradients right before oG.step()."
     )
 
 
@@ -621,12 +624,15 @@ def test_the_gradient_goes_straight_through(ste_round):
 
     x = torch.tensor([-1.6, 0.4, 2.5], requires_grad=True)
     y = ste_round(x)
-    assert y.tolist() == [-2.0, 0.0, 2.0], f"of [-1.6, 0.4, 2.5] your result is {y.tolist()}, not [-2, 0, 2]"
-    assert y.requires_grad, "the result does not require grad: no path leads back to x"
+    assert y.tolist() == [-2.0, 0.0, 2.0], (
+        f"For [-1.6, 0.4, 2.5] the result is {y.tolist()} instead of [-2, 0, 2]."
+    )
+    assert y.requires_grad, "The result does not require grad: it is not connected to x."
     y.backward(torch.tensor([1.0, 2.0, 3.0]))
-    assert x.grad is not None, "x.grad is None: the result is not connected to x"
+    assert x.grad is not None, "x.grad is None: the result is not connected to x."
     assert x.grad.tolist() == [1.0, 2.0, 3.0], (
-        f"the gradient [1, 2, 3] became {x.grad.tolist()} on its way to x"
+        f"The gradient [1, 2, 3] of the result became {x.grad.tolist()} on its way to x:\nit must pass "
+        "unchanged."
     )
 
 
@@ -744,10 +750,10 @@ def test_only_the_prediction_is_taught(td_loss):
     q, q_target = torch.nn.Linear(3, 4), torch.nn.Linear(3, 4)
     s, s2, r, a = torch.randn(5, 3), torch.randn(5, 3), torch.randn(5), torch.tensor([0, 1, 2, 3, 0])
     loss = td_loss(q, q_target, s, a, r, s2, 0.9)
-    assert loss.requires_grad, "the loss does not require grad, so nothing can learn from it"
+    assert loss.requires_grad, "The loss does not require grad, so no network can learn from it."
     loss.backward()
-    assert q.weight.grad is not None, "q got no gradient"
-    assert q_target.weight.grad is None, "q_target got a gradient: the target is still connected to it"
+    assert q.weight.grad is not None, "q got no gradient: the prediction is not connected to it."
+    assert q_target.weight.grad is None, "q_target got a gradient: the target is still connected to it."
 
     # predictions 1 and 4, targets 3.5 and 1
     q, q_target = torch.nn.Linear(2, 2, bias=False), torch.nn.Linear(2, 2, bias=False)
@@ -757,8 +763,8 @@ def test_only_the_prediction_is_taught(td_loss):
     s, a = torch.tensor([[1.0, 2.0], [4.0, 0.0]]), torch.tensor([0, 0])
     s2, r = torch.tensor([[3.0, 1.0], [0.0, 1.0]]), torch.tensor([0.5, 0.0])
     loss = td_loss(q, q_target, s, a, r, s2, 0.5)
-    assert loss.shape == (), f"the loss has the shape {tuple(loss.shape)}, but should be a scalar"
-    assert abs(loss.item() - 7.625) < 1e-5, f"the loss is {loss.item()}, but should be (6.25 + 9) / 2 = 7.625"
+    assert loss.shape == (), f"The loss has shape {tuple(loss.shape)} instead of ()."
+    assert abs(loss.item() - 7.625) < 1e-5, f"The loss is {loss.item()} instead of (6.25 + 9) / 2 = 7.625."
 
 
 # %% [markdown] tags=["afterword q5"]
@@ -886,13 +892,13 @@ def test_a_clipped_entry_has_no_gradient(clipped_energy):
     x = torch.tensor([[3.0], [-2.0]])
     w = torch.tensor([[1.0]], requires_grad=True)
     loss = clipped_energy(x, w)
-    assert loss.item() == 5, f"the energy is {loss.item()}, but should be 1 + 4 = 5"
-    assert loss.requires_grad, "the energy does not require grad: no path leads back to w"
+    assert loss.item() == 5, f"The energy is {loss.item()} instead of 1 + 4 = 5."
+    assert loss.requires_grad, "The energy does not require grad: it is not connected to w."
     loss.backward()
-    assert w.grad is not None, "w.grad is None: the energy is not connected to w"
+    assert w.grad is not None, "w.grad is None: the energy is not connected to w."
     assert abs(w.grad.item() - 8) < 1e-5, (
-        f"w.grad is {w.grad.item()}. If w grows from 1 to 1.001, the energy grows from 5 to 5.008:\n"
-        "that is a slope of 8. Which part of your computation did autograd not record?"
+        f"w.grad is {w.grad.item()} instead of 8. If w grows from 1 to 1.001, the energy grows from 5 to "
+        "5.008.\nLook for an operation that autograd does not record."
     )
 
 
@@ -915,7 +921,7 @@ def test_a_clipped_entry_has_no_gradient(clipped_energy):
 # 3. Make one step of `optimizer` with the gradient of this loss only, whatever `.grad` held before.
 # 4. Compute the same loss for the batch `held_out`: the error after this step.
 #
-# In the end, give all parameters the values they had after the step with the smallest error. Return
+# At the end, give all parameters the values that they had after the step with the smallest error. Return
 # `(losses, activities)`, two lists with one float for each batch.
 #
 # You can rely on this: all parameters require grad, no module writes to its input, and no two errors are equal.
@@ -1004,15 +1010,16 @@ def test_two_steps(train_values):
 
     losses, weight = run([1.0])
     assert abs(losses[0] - 9) < 1e-5, (
-        f"the first loss is {losses[0]}, but should be 9: the value is -1, the target is 1 + 0.5 * 2 = 2"
+        f"The first loss is {losses[0]} instead of 9: the value is -1, the target is 1 + 0.5 * 2 = 2."
     )
     assert abs(weight - 0.94) < 1e-5, (
-        f"a step with lr=0.01 took the weight of head from 1 to {weight}.\n"
-        "If the target is data, the gradient of this loss is 6, so the weight becomes 0.94"
+        f"A step with lr=0.01 took the weight of head from 1 to {weight}.\nIf the target is data, the "
+        "gradient of this loss is 6, so the weight becomes 0.94."
     )
     losses, weight = run([1.0, -10.0])
     assert abs(weight - 0.94) < 1e-5, (
-        f"after two steps the weight of head is {weight}; it should be 0.94, as after the first, better step"
+        f"After two steps the weight of head is {weight} instead of 0.94,\nthe value after the first, "
+        "better step."
     )
 
 

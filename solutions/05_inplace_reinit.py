@@ -21,11 +21,10 @@
 #
 # **Rules for all questions**, unless a task says otherwise:
 #
-# - **No side effects.** Change only what the task asks you to change. Everything else of the caller's must be
-#   the same after the call: values, `.grad`, `requires_grad`, hooks, attributes, lists and optimizer state.
-# - **Modes.** Run every module in the mode it is in, `train()` or `eval()`, and leave it in that mode.
-#   Different parts of a module may be in different modes. Whatever a module's own forward changes may stay
-#   changed.
+# - **No side effects.** Change only what the task asks you to change. Leave everything else that belongs to
+#   the caller unchanged: values, `.grad`, `requires_grad`, hooks, attributes, lists and optimizer state.
+# - **Modes.** Run every module in its current mode, `train()` or `eval()`, and leave it in that mode.
+#   Submodules may be in different modes. Changes that a module's own `forward` makes may remain.
 # - **Settings.** Restore every global setting that you change, such as the gradient mode.
 # - **Don't cache.** Your function may be called again, with the same objects or with others, and values may
 #   change between calls. Each call must use the values it is given. Don't modify a result that an earlier
@@ -193,11 +192,13 @@ def test_w_holds_the_new_value(reinit_):
     try:
         result = reinit_(w, 7.0)
     except RuntimeError as error:
-        raise AssertionError(f"reinit_ stopped with torch's error: {error}") from None
-    assert w.tolist() == [7.0, 7.0, 7.0, 7.0], f"the caller's w now holds {w.tolist()}, not 7 everywhere"
-    assert result is w, "reinit_ returned another object: an optimizer that holds w would never see it"
-    assert w.is_leaf, "w is no longer a leaf, so its .grad would stay None"
-    assert w.requires_grad, "w no longer requires grad, so it would never be trained again"
+        raise AssertionError(f"reinit_ raised an error: {error}") from None
+    assert w.tolist() == [7.0, 7.0, 7.0, 7.0], f"The caller's w holds {w.tolist()} instead of 7 everywhere."
+    assert result is w, (
+        "reinit_ returned a new object instead of w: an optimizer that holds w would never see it."
+    )
+    assert w.is_leaf, "w is no longer a leaf, so backward() would leave its .grad at None."
+    assert w.requires_grad, "w no longer requires grad, so it would never be trained again."
 
 
 # %% [markdown] tags=["afterword q1"]
@@ -249,7 +250,7 @@ xray(loss=out, weight=layer.weight, bias=layer.bias, held_by_optimizer=held[0])
 # Write `reset_layer(model, name)`. In the middle of training, it resets the `nn.Linear` called `name`:
 #
 # 1. Draw every weight from a normal distribution with mean 0 and standard deviation 0.02, independently of
-#    its old value, all other weights and every other call.
+#    its old value, of all other weights and of other calls.
 # 2. Set every bias to 0.
 # 3. Return nothing.
 #
@@ -313,13 +314,19 @@ def test_the_optimizer_still_holds_the_parameters(reset_layer):
     reset_layer(model, "1")
     held = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
     for name, parameter in model[1].named_parameters():
-        assert id(parameter) in held, f"the layer's {name} is a new object: the optimizer updates the old one"
+        assert id(parameter) in held, (
+            f"The layer's {name} is a new object, but the optimizer still updates the old one."
+        )
     weight, bias = model[1].weight.tolist(), model[1].bias.tolist()
-    assert bias == [0.0], f"the bias is {bias} after the reset, not 0"
+    assert bias == [0.0], f"After the reset, the bias is {bias} instead of 0."
     model(torch.ones(2, 4)).sub(1).sum().backward()
     optimizer.step()
-    assert model[1].bias.tolist() != bias, "optimizer.step() did not change the bias: it can't learn"
-    assert model[1].weight.tolist() != weight, "optimizer.step() did not change the weight: it can't learn"
+    assert model[1].bias.tolist() != bias, (
+        "optimizer.step() did not change the bias, so it is not trained any more."
+    )
+    assert model[1].weight.tolist() != weight, (
+        "optimizer.step() did not change the weight, so it is not trained any more."
+    )
 
 
 # %% [markdown] tags=["afterword q2"]
@@ -450,16 +457,16 @@ def test_the_masked_values_enter_the_product(masked_forward):
     w1 = torch.tensor([[2.0, 1.0], [1.0, -1.0]], requires_grad=True)
     w2 = torch.tensor([[3.0], [2.0]], requires_grad=True)
     d, f = masked_forward(torch.tensor([[1.0, 2.0]]), w1, w2, torch.tensor([False, True]))
-    assert d.tolist() == [[4.0, 1.0]], f"d is {d.tolist()}, expected [[4.0, 1.0]]"
-    assert f.tolist() == [[14.0]], f"f is {f.tolist()}, expected [[14.0]]: was it computed from the masked d?"
+    assert d.tolist() == [[4.0, 1.0]], f"d is {d.tolist()} instead of [[4.0, 1.0]]."
+    assert f.tolist() == [[14.0]], f"f is {f.tolist()} instead of [[14.0]]: compute it from the masked d."
     try:
         f.sum().backward()
     except RuntimeError as error:
         reason = str(error).partition(" Hint:")[0]
-        message = f"backward() stopped with torch's error: {reason}. Was d overwritten after its use?"
+        message = f"backward() raised an error: {reason}"
         raise AssertionError(message) from None
-    assert w1.grad is not None, "w1.grad is None: the path from f back to w1 has been cut"
-    assert w2.grad is not None, "w2.grad is None: the path from f back to w2 has been cut"
+    assert w1.grad is not None, "w1.grad is None: f is not connected to w1."
+    assert w2.grad is not None, "w2.grad is None: f is not connected to w2."
 
 
 # %% [markdown] tags=["afterword q3"]
@@ -572,17 +579,17 @@ def test_the_values_are_right(residual_block):
     import torch
 
     result = residual_block(torch.tensor([[1.0, -2.0]]), torch.zeros(2, 2, requires_grad=True))
-    assert result.tolist() == [[1.0, 0.0]], f"the result is {result.tolist()}, expected [[1.0, 0.0]]"
+    assert result.tolist() == [[1.0, 0.0]], f"The result is {result.tolist()} instead of [[1.0, 0.0]]."
     x = torch.tensor([[1.0, 2.0]], requires_grad=True)
     w = torch.zeros(2, 2, requires_grad=True)
     try:
         residual_block(x, w).sum().backward()
     except RuntimeError as error:
         reason = str(error).partition(" Hint:")[0]
-        message = f"backward() stopped with torch's error: {reason}. Which value did you overwrite?"
+        message = f"backward() raised an error: {reason}"
         raise AssertionError(message) from None
-    assert x.grad is not None, "x.grad is None: the path from the result back to x has been cut"
-    assert w.grad is not None, "w.grad is None: the path from the result back to w has been cut"
+    assert x.grad is not None, "x.grad is None: the result is not connected to x."
+    assert w.grad is not None, "w.grad is None: the result is not connected to w."
 
 
 # %% [markdown] tags=["afterword q4"]
@@ -648,8 +655,8 @@ print(average.requires_grad)  # False, because a detached tensor is a constant f
 #
 # 1. Update every parameter of the teacher to `(1 - tau) * teacher + tau * student`. Update it exactly once,
 #    even if two modules share it, and even if it is frozen in the student.
-# 2. Set every buffer of the teacher to the student's value, even a buffer with `persistent=False`. Don't
-#    average buffers: some are integers, some `None`.
+# 2. Copy every buffer of the student to the teacher, even a buffer with `persistent=False`. Don't average
+#    buffers: some are integers, some are `None`.
 # 3. Return nothing.
 #
 # The teacher must not be connected to a graph or share storage with the student, even for `tau = 1`. Earlier
@@ -714,16 +721,20 @@ def test_the_teacher_keeps_its_parameters(ema_update):
     teacher, student = torch.nn.Linear(2, 1).requires_grad_(False), torch.nn.Linear(2, 1)
     weight, bias = teacher.weight, teacher.bias
     ema_update(teacher, student, 0.25)
-    assert teacher.weight.grad_fn is None, "teacher.weight has a grad_fn: the update was recorded as a graph"
-    assert teacher.weight is weight, "teacher.weight is no longer the same Parameter object"
-    assert teacher.bias is bias, "teacher.bias is no longer the same Parameter object"
-    assert not teacher.weight.requires_grad, "teacher.weight requires grad now, but the teacher is frozen"
+    assert teacher.weight.grad_fn is None, (
+        "teacher.weight has a grad_fn: autograd must not record the update."
+    )
+    assert teacher.weight is weight, (
+        "teacher.weight is a new object: write the new values into the old Parameter."
+    )
+    assert teacher.bias is bias, "teacher.bias is a new object: write the new values into the old Parameter."
+    assert not teacher.weight.requires_grad, "teacher.weight requires grad now, but the teacher is frozen."
     torch.nn.init.zeros_(teacher.weight)
     torch.nn.init.ones_(student.weight)
     for expected in (0.25, 0.4375):
         ema_update(teacher, student, 0.25)
         seen = teacher.weight.flatten().tolist()
-        message = f"from 0 towards 1 with tau = 0.25, the weights are {seen}, expected {expected}"
+        message = f"From 0 towards 1 with tau = 0.25, the weights are {seen} instead of {expected}."
         assert all(abs(value - expected) < 1e-6 for value in seen), message
 
 
@@ -851,19 +862,22 @@ def test_one_step_moves_the_caller_s_w(fit_by_hand):
 
     w = torch.zeros(1, 1, requires_grad=True)
     fit_by_hand(w, torch.tensor([[1.0], [2.0]]), torch.tensor([[2.0], [4.0]]), 0.1, 1)
-    assert w.is_leaf, "the caller's w is no longer a leaf"
-    assert w.item() != 0, "the caller's w has not changed: did you update another tensor?"
-    assert abs(w.item() - 1) < 1e-5, f"the caller's w is {w.item()} after one step, not 1.0"
+    assert w.is_leaf, "The caller's w is no longer a leaf."
+    assert w.item() != 0, "The caller's w is unchanged: write the update to this tensor."
+    assert abs(w.item() - 1) < 1e-5, f"After one step, the caller's w is {w.item()} instead of 1.0."
     w = torch.zeros(1, 1, requires_grad=True)
     try:
         losses = fit_by_hand(w, torch.tensor([[1.0], [2.0]]), torch.tensor([[2.0], [4.0]]), 0.02, 3)
     except (AttributeError, RuntimeError, TypeError) as error:
-        message = f"three steps stopped with the error: {error}. Is w still a leaf in the second step?"
+        message = f"Three steps raised an error: {error}\nCheck whether w is still a leaf in the second step."
         raise AssertionError(message) from None
-    assert isinstance(losses, list), f"the result is a {type(losses).__name__}, not a list"
-    assert len(losses) == 3, f"the list has {len(losses)} losses, not 3"
+    assert isinstance(losses, list), f"The result is a {type(losses).__name__} instead of a list."
+    assert len(losses) == 3, f"The list has {len(losses)} losses instead of 3."
     for seen, expected in zip(losses, (10.0, 8.1, 6.561)):
-        message = f"the losses are {losses}, not 10, 8.1, 6.561: does each step use only its own gradient?"
+        message = (
+            f"The losses are {losses} instead of 10, 8.1 and 6.561:\neach step must use only its own "
+            "gradient."
+        )
         assert abs(seen - expected) < 1e-4, message
 
 
@@ -953,10 +967,14 @@ def test_the_three_symptoms(train_and_restart):
         train_and_restart(first, last, opt, average, batches, torch.tensor([2.0, 0.0]), 0.1, 1)
     except RuntimeError as error:
         reason = str(error).partition(" Hint:")[0]
-        raise AssertionError(f"training stopped with torch's error: {reason}") from None
-    assert last.bias.item() != 0, "after the restart the last layer stays at 0: it does not learn any more"
-    assert first.weight[1].tolist() == off, "the unit that the mask switches off has learned something"
-    assert not average.requires_grad, "the average requires grad: its graph contains every batch"
+        raise AssertionError(f"Training raised an error: {reason}") from None
+    assert last.bias.item() != 0, (
+        "After training, the bias of last is still 0: a step after the restart must change it."
+    )
+    assert first.weight[1].tolist() == off, (
+        "The mask switches a unit off, but the weights of this unit have changed."
+    )
+    assert not average.requires_grad, "The average requires grad, but it must not be connected to a graph."
 
 
 # %% [markdown] tags=["afterword end"]

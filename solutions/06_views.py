@@ -7,7 +7,7 @@
 # view of the same entries. In this notebook you will learn
 #
 # - which operations return a view and which return a copy;
-# - how autograd differentiates a write to a part of a tensor;
+# - how autograd differentiates a write to part of a tensor;
 # - which writes to views autograd refuses, and why silencing the error can make the gradient wrong;
 # - what happens if you write to an expanded tensor;
 # - which results you must not overwrite, because the operation that computed them has saved them.
@@ -16,11 +16,10 @@
 #
 # **Rules for all questions**, unless a task says otherwise:
 #
-# - **No side effects.** Change only what the task asks you to change. Everything else of the caller's must be
-#   the same after the call: values, `.grad`, `requires_grad`, hooks, attributes, lists and optimizer state.
-# - **Modes.** Run every module in the mode it is in, `train()` or `eval()`, and leave it in that mode.
-#   Different parts of a module may be in different modes. Whatever a module's own forward changes may stay
-#   changed.
+# - **No side effects.** Change only what the task asks you to change. Leave everything else that belongs to
+#   the caller unchanged: values, `.grad`, `requires_grad`, hooks, attributes, lists and optimizer state.
+# - **Modes.** Run every module in its current mode, `train()` or `eval()`, and leave it in that mode.
+#   Submodules may be in different modes. Changes that a module's own `forward` makes may remain.
 # - **Settings.** Restore every global setting that you change, such as the gradient mode.
 # - **Don't cache.** Your function may be called again, with the same objects or with others, and values may
 #   change between calls. Each call must use the values it is given. Don't modify a result that an earlier
@@ -28,8 +27,8 @@
 # - **Full precision.** The relative error of results and gradients must be at most 1e-12 in float64 and 1e-5
 #   in float32.
 # - **Results.** All tensors and parameters of a call are float32, or all are float64. A tensor that you
-#   return must have the same dtype and its own storage, which it shares with no argument and no earlier
-#   result.
+#   return must have the same dtype and its own storage: it must not share storage with an argument or an
+#   earlier result.
 # - **Gradients.** Gradients must reach every input and every parameter that requires grad.
 # - **`no_grad()`.** Your function may be called under `no_grad()`. Its results may then be connected to the
 #   graph or not.
@@ -100,7 +99,7 @@ xray(h=h, x=x)
 
 # %% [markdown] tags=["claim S4.17"]
 # You may read that "PyTorch does not support most in-place operations". The picture shows the contrary: a
-# write to a part of a non-leaf is an operation like others, with its own backward. PyTorch's documentation
+# write to part of a non-leaf is an operation like any other, with its own backward. PyTorch's documentation
 # only discourages such writes: [Autograd mechanics, "In-place operations with
 # autograd"](https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-operations-with-autograd).
 #
@@ -192,13 +191,15 @@ def test_a_loss_of_the_results_reaches_w(collect):
     try:
         result = collect(lambda x: (w * x).sum() ** 2, xs)
     except RuntimeError as error:
-        raise AssertionError(f"collect stopped with torch's error: {error}") from None
-    assert isinstance(result, torch.Tensor), f"the result is a {type(result).__name__}, not a tensor"
-    assert result.tolist() == [1.0, 4.0, 9.0], f"the results are {result.tolist()}, not [1.0, 4.0, 9.0]"
-    assert result.grad_fn is not None, "the result has no grad_fn: it is not connected to w"
+        raise AssertionError(f"collect raised an error: {error}") from None
+    assert isinstance(result, torch.Tensor), f"The result is a {type(result).__name__} instead of a tensor."
+    assert result.tolist() == [1.0, 4.0, 9.0], (
+        f"The results are {result.tolist()} instead of [1.0, 4.0, 9.0]."
+    )
+    assert result.grad_fn is not None, "The result has no grad_fn: it is not connected to w."
     result.sum().backward()
-    assert w.grad is not None, "w.grad is None: the path from the result back to w has been cut"
-    assert w.grad.tolist() == [8.0, 10.0], f"w.grad is {w.grad.tolist()}, not [8.0, 10.0]"
+    assert w.grad is not None, "w.grad is None: the result is not connected to w."
+    assert w.grad.tolist() == [8.0, 10.0], f"w.grad is {w.grad.tolist()} instead of [8.0, 10.0]."
 
 
 # %% [markdown] tags=["afterword q1"]
@@ -317,17 +318,22 @@ def test_both_halves_are_reached_and_h_stays(glu):
 
     h = torch.tensor([2.0, 4.0, 0.0, 0.0])
     glu(h)
-    assert h.tolist() == [2.0, 4.0, 0.0, 0.0], f"h was [2, 4, 0, 0] and is {h.tolist()} after the call"
+    assert h.tolist() == [2.0, 4.0, 0.0, 0.0], (
+        f"h was [2, 4, 0, 0] before the call and is now {h.tolist()}:\na write to a view of h is a write to "
+        "h."
+    )
     x = torch.tensor([[2.0, 4.0, 0.0, 0.0]], requires_grad=True)
     try:
         result = glu(x * 1)
     except RuntimeError as error:
-        raise AssertionError(f"glu stopped with torch's error: {error}") from None
-    assert result.tolist() == [[1.0, 2.0]], f"the result is {result.tolist()}, not [[1.0, 2.0]]"
-    assert result.requires_grad, "the result does not require grad: it is not connected to h"
+        raise AssertionError(f"glu raised an error: {error}") from None
+    assert result.tolist() == [[1.0, 2.0]], f"The result is {result.tolist()} instead of [[1.0, 2.0]]."
+    assert result.requires_grad, "The result does not require grad: it is not connected to h."
     result.sum().backward()
-    assert x.grad is not None, "h gets no gradient"
-    assert x.grad.tolist() == [[0.5, 0.5, 0.5, 1.0]], f"h gets {x.grad.tolist()}, not [[0.5, 0.5, 0.5, 1.0]]"
+    assert x.grad is not None, "h gets no gradient: the result is not connected to it."
+    assert x.grad.tolist() == [[0.5, 0.5, 0.5, 1.0]], (
+        f"The gradient of h is {x.grad.tolist()} instead of [[0.5, 0.5, 0.5, 1.0]]."
+    )
 
 
 # %% [markdown] tags=["afterword q2"]
@@ -338,8 +344,8 @@ def test_both_halves_are_reached_and_h_stays(glu):
 # ## A view remembers the mode it was made in
 #
 # A view that is made under `no_grad()` has no graph of its own, but autograd remembers how it was made. If
-# you write to it while gradients are recorded, torch cannot know whether you want the write to be a part of
-# the function. So it raises an error if the base or the new values require grad. (If neither does, there is
+# you write to it while gradients are recorded, torch cannot know whether you want the write to be part of the
+# function. So it raises an error if the base or the new values require grad. (If neither does, there is
 # nothing to record, and torch allows the write.)
 
 # %%
@@ -450,17 +456,20 @@ def test_the_division_is_recorded(scale_tail):
     try:
         result = scale_tail(x * 1, 1)
     except RuntimeError as error:
-        raise AssertionError(f"scale_tail stopped with torch's error: {error}") from None
-    assert abs(result[1, 1].item() - 5 / s) < 1e-5, f"5 / {s} should be {5 / s}, but is {result[1, 1].item()}"
+        raise AssertionError(f"scale_tail raised an error: {error}") from None
+    assert abs(result[1, 1].item() - 5 / s) < 1e-5, (
+        f"An entry of the tail is {result[1, 1].item()} instead of 5 / {s} = {5 / s}."
+    )
     assert result[1, 0].item() == 9, (
-        f"an entry before the tail was 9, and is {result[1, 0].item()} in the result"
+        f"An entry before the tail was 9, but is {result[1, 0].item()} in the result."
     )
     result.sum().backward()
-    assert x.grad is not None, "h gets no gradient"
+    assert x.grad is not None, "h gets no gradient: the result is not connected to it."
     seen = x.grad[0].tolist()
-    assert abs(seen[0] - 1) < 1e-5, f"an entry before the tail gets the gradient {seen[0]}, not 1"
+    assert abs(seen[0] - 1) < 1e-5, f"An entry before the tail gets the gradient {seen[0]} instead of 1."
     assert abs(seen[1] - 1 / s) < 1e-5, (
-        f"the first entry of the tail gets the gradient {seen[1]}, not 1 / {s}"
+        f"The first entry of the tail gets the gradient {seen[1]} instead of 1 / {s}:\nautograd must record "
+        "the division by a constant."
     )
 
 
@@ -515,7 +524,8 @@ xray(m=row.expand(3, -1).clone(), row=row)
 # %% [markdown]
 # ## q4 · One memory cell, many rows
 #
-# A decoder starts every sequence of a batch from the same learned bias. The first sequence gets an extra.
+# A decoder starts every sequence of a batch from the same learned bias. The first sequence gets an extra
+# amount.
 #
 # Write `row_bias(b, n, bump)`:
 #
@@ -578,17 +588,24 @@ def test_three_rows(row_bias):
 
     b = torch.tensor([1.0, 2.0])
     rows = row_bias(b, 3, 10.0).tolist()
-    assert rows == [[11.0, 12.0], [1.0, 2.0], [1.0, 2.0]], f"the rows are {rows}"
-    assert b.tolist() == [1.0, 2.0], f"the caller's b was [1, 2] and is {b.tolist()} after the call"
+    assert rows == [[11.0, 12.0], [1.0, 2.0], [1.0, 2.0]], (
+        f"The rows are {rows} instead of [[11, 12], [1, 2], [1, 2]]."
+    )
+    assert b.tolist() == [1.0, 2.0], (
+        f"The caller's b was [1, 2] before the call and is now {b.tolist()}:\na write to an expanded row is "
+        "a write to b."
+    )
     b = torch.tensor([1.0, 2.0], requires_grad=True)
     try:
         rows = row_bias(b, 3, 10.0)
     except RuntimeError as error:
-        raise AssertionError(f"row_bias stopped with torch's error: {error}") from None
-    assert rows.requires_grad, "the rows do not require grad: they are not connected to b"
+        raise AssertionError(f"row_bias raised an error: {error}") from None
+    assert rows.requires_grad, "The rows do not require grad: they are not connected to b."
     rows.sum().backward()
-    assert b.grad is not None, "b.grad is None: the path from the rows back to b has been cut"
-    assert b.grad.tolist() == [3.0, 3.0], f"b.grad is {b.grad.tolist()} for three rows, not [3.0, 3.0]"
+    assert b.grad is not None, "b.grad is None: the rows are not connected to b."
+    assert b.grad.tolist() == [3.0, 3.0], (
+        f"For three rows, b.grad is {b.grad.tolist()} instead of [3.0, 3.0]."
+    )
 
 
 # %% [markdown] tags=["afterword q4"]
@@ -710,20 +727,19 @@ def test_one_of_three_weights_is_dropped(drop_attention):
     import torch
 
     weights = drop_attention(torch.zeros(1, 3), torch.tensor([[True, False, False]]))[0].tolist()
-    assert weights[0] == 0, f"the dropped weight is {weights[0]}"
-    assert abs(weights[1] - 1 / 3) < 1e-5, (
-        f"a weight that was not dropped is {weights[1]}, but should still be 1 / 3"
-    )
+    assert weights[0] == 0, f"The dropped weight is {weights[0]} instead of 0."
+    assert abs(weights[1] - 1 / 3) < 1e-5, f"A weight that was not dropped is {weights[1]} instead of 1 / 3."
     scores = torch.zeros(1, 3, requires_grad=True)
     try:
         drop_attention(scores, torch.tensor([[True, False, False]])).sum().backward()
     except RuntimeError as error:
         reason = str(error).partition(" Hint:")[0]
-        raise AssertionError(f"drop_attention or its backward stopped with torch's error: {reason}") from None
-    assert scores.grad is not None, "scores.grad is None: the path back to the scores has been cut"
+        raise AssertionError(f"drop_attention or its backward raised an error: {reason}") from None
+    assert scores.grad is not None, "scores.grad is None: the result is not connected to the scores."
     seen = scores.grad[0, 0].item()
     assert abs(seen + 2 / 9) < 1e-5, (
-        f"the dropped score gets the gradient {seen}, not -0.2222: a growing score lowers the others"
+        f"The dropped score gets the gradient {seen} instead of -0.2222:\nits score is part of the sum by "
+        "which softmax divides."
     )
 
 
@@ -831,16 +847,18 @@ def test_one_step_for_two_baskets(train):
         losses = train(model, [(x, drop, torch.tensor([1.0, -1.0]))], 0.5, 1)
     except RuntimeError as error:
         reason = str(error).partition(" Hint:")[0]
-        raise AssertionError(f"train stopped with torch's error: {reason}") from None
-    assert isinstance(losses, list), f"the result is a {type(losses).__name__}, not a list"
-    assert len(losses) == 1, f"the list has {len(losses)} losses for a single step"
-    assert abs(losses[0] - 2.2971) < 1e-3, f"the loss of the first step is {losses[0]}, not 2.2971"
+        raise AssertionError(f"Training raised an error: {reason}") from None
+    assert isinstance(losses, list), f"The result is a {type(losses).__name__} instead of a list."
+    assert len(losses) == 1, f"The list has {len(losses)} losses for a single step."
+    assert abs(losses[0] - 2.2971) < 1e-3, f"The loss of the first step is {losses[0]} instead of 2.2971."
     weight = [round(entry, 4) for entry in model["score"].weight[0].tolist()]
     assert abs(weight[0] - -0.9542) < 1e-3 and abs(weight[1] - 1.0039) < 1e-3, (
-        f"after the first step score.weight is {weight}, not [-0.9542, 1.0039]"
+        f"After the first step, score.weight is {weight} instead of [-0.9542, 1.0039]."
     )
     prices = x[..., 1].tolist()
-    assert prices == [[2.0, 4.0], [6.0, 8.0]], f"the caller's prices were [[2, 4], [6, 8]], and are {prices}"
+    assert prices == [[2.0, 4.0], [6.0, 8.0]], (
+        f"The caller's prices were [[2, 4], [6, 8]] before the call and are now {prices}."
+    )
 
 
 # %% [markdown] tags=["afterword end"]
@@ -852,7 +870,7 @@ def test_one_step_for_two_baskets(train):
 #
 # - A view does not have its own storage. A write through it changes the base, and every view of the same
 #   entries.
-# - While gradients are recorded, a write to a part of a non-leaf is a part of the function (`CopySlices`). A
+# - While gradients are recorded, a write to part of a non-leaf is part of the function (`CopySlices`). A
 #   buffer for results does not have to require grad: a recorded write connects it to the graph.
 # - `reshape` and `contiguous` copy only if they have to. `clone()` always copies.
 # - Autograd refuses recorded writes to views that one operation returned together, and to views that were

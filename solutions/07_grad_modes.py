@@ -24,11 +24,10 @@
 #
 # **Rules for all questions**, unless a task says otherwise:
 #
-# - **No side effects.** Change only what the task asks you to change. Everything else of the caller's must be
-#   the same after the call: values, `.grad`, `requires_grad`, hooks, attributes, lists and optimizer state.
-# - **Modes.** Run every module in the mode it is in, `train()` or `eval()`, and leave it in that mode.
-#   Different parts of a module may be in different modes. Whatever a module's own forward changes may stay
-#   changed.
+# - **No side effects.** Change only what the task asks you to change. Leave everything else that belongs to
+#   the caller unchanged: values, `.grad`, `requires_grad`, hooks, attributes, lists and optimizer state.
+# - **Modes.** Run every module in its current mode, `train()` or `eval()`, and leave it in that mode.
+#   Submodules may be in different modes. Changes that a module's own `forward` makes may remain.
 # - **Settings.** Restore every global setting that you change, such as the gradient mode.
 # - **Don't cache.** Your function may be called again, with the same objects or with others, and values may
 #   change between calls. Each call must use the values it is given. Don't modify a result that an earlier
@@ -193,10 +192,12 @@ def test_only_the_prompt_is_trained(prompt_step):
     try:
         prompt_step(backbone, prompt, x, backbone(x).detach() + 1, 0.1)
     except RuntimeError as error:
-        raise AssertionError(f"prompt_step stopped with torch's error: {error}") from None
-    assert prompt.tolist() != [0.0, 0.0], "the prompt has not changed"
-    assert backbone.weight.tolist() == before, "the weight of the backbone has changed: it was trained"
-    assert backbone.weight.grad is None, "a parameter of the backbone got a .grad"
+        raise AssertionError(f"prompt_step raised an error: {error}") from None
+    assert prompt.tolist() != [0.0, 0.0], "The prompt is unchanged after a step."
+    assert backbone.weight.tolist() == before, (
+        "The step changed the weight of the backbone, but only the prompt may be trained."
+    )
+    assert backbone.weight.grad is None, "backbone.weight.grad is filled, but must stay None."
 
 
 # %% [markdown] tags=["afterword q1"]
@@ -278,7 +279,7 @@ print(marked.clone().is_inference())
 # 2. Return the list of features, in the same order and in the dtype of the backbone's output. A head must be
 #    able to train on them: they must not be inference tensors or connected to the graph.
 #
-# In each call the backbone returns a new tensor, and keeps no reference to it. Your function is not called
+# The backbone returns a new tensor in each call, and keeps no reference to it. Your function is not called
 # under `inference_mode()`.
 #
 # With the features of the starter code, training a head raises `Inference tensors cannot be saved`. Fix it.
@@ -337,8 +338,11 @@ def test_a_head_trains_on_the_features(cache_features):
             for feature in features:
                 head(feature).pow(2).sum().backward()
     except RuntimeError as error:
-        raise AssertionError(f"training a head on the features stopped with torch's error: {error}") from None
-    assert backbone.weight.grad is None, "training the head has filled the .grad of the backbone"
+        raise AssertionError(f"Training a head on the features raised an error: {error}") from None
+    assert backbone.weight.grad is None, (
+        "backbone.weight.grad is filled after training the head: the features must not be connected to the "
+        "backbone."
+    )
 
 
 # %% [markdown] tags=["afterword q2"]
@@ -470,10 +474,10 @@ def test_the_switches_stand_as_before(evaluate):
     is_on = torch.is_grad_enabled()
     evaluate(in_use, [(ones, ones)])
     torch.set_grad_enabled(True)
-    assert is_on, "after evaluate() gradients are disabled for the rest of the program"
-    assert loss == 0, "dropout was active while you computed the loss"
-    assert training.training, "the model was in train() mode, and is in eval() mode now"
-    assert not in_use.training, "the model was in eval() mode, and is in train() mode now"
+    assert is_on, "After evaluate(), gradients are disabled for the rest of the program."
+    assert loss == 0, "The loss is not 0: check that dropout is off while you compute it."
+    assert training.training, "The model was in train() mode before the call and is now in eval() mode."
+    assert not in_use.training, "The model was in eval() mode before the call and is now in train() mode."
 
 
 # %% [markdown] tags=["afterword q3"]
@@ -611,15 +615,20 @@ def test_the_layer_moves(unfreeze):
         unfreeze(layer, opt, 0.01)
         unfreeze(layer, opt, 0.01)
     except ValueError as error:
-        raise AssertionError(f"unfreeze stopped with torch's error: {error}") from None
+        raise AssertionError(f"unfreeze raised an error: {error}") from None
     before = {name: parameter.tolist() for name, parameter in layer.named_parameters()}
     model(torch.ones(1, 2)).sum().backward()
     opt.step()
     held = [id(parameter) for group in opt.param_groups for parameter in group["params"]]
     for name, parameter in layer.named_parameters():
-        assert parameter.tolist() != before[name], f"opt.step() did not change the {name} of the layer"
+        assert parameter.tolist() != before[name], (
+            f"opt.step() did not change the {name} of the layer:\ncheck that opt holds it, and that it gets "
+            "a gradient."
+        )
         number = held.count(id(parameter))
-        assert number == 1, f"after two calls opt holds the {name} of the layer {number} times"
+        assert number == 1, (
+            f"After two calls, opt holds the {name} of the layer {number} times instead of once."
+        )
 
 
 # %% [markdown] tags=["afterword q4"]
@@ -708,8 +717,8 @@ print(str(caught[-1].message).partition(".")[0])  # None of the inputs have requ
 # 2. Between forward and backward, keep less than half of the bytes that the loop keeps. Everything that stays
 #    in memory counts.
 #
-# Memory is measured only where the loop keeps hundreds of kB, so the 5 kB of random number generator state
-# that a checkpoint stores hardly matter. Each block is at least four times as wide inside as at its ends.
+# Memory is measured only where the loop keeps hundreds of kB, so the 5 kB of random number state that a
+# checkpoint stores hardly matter. Each block is at least four times as wide inside as at its ends.
 #
 # Only the first block may be completely frozen. No block has batch norm or works in place. Your result only
 # needs to support `backward()`.
@@ -773,10 +782,10 @@ def test_the_blocks_get_a_gradient(forward_ckpt):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         out = forward_ckpt(blocks, torch.ones(2, 3))
-    assert out.requires_grad, "the result does not require grad: no block can get a gradient"
+    assert out.requires_grad, "The result does not require grad, so no block can get a gradient."
     out.sum().backward()
     for number, block in enumerate(blocks):
-        assert block.weight.grad is not None, f"the weight of block {number} got no gradient"
+        assert block.weight.grad is not None, f"The weight of block {number} got no gradient."
 
 
 # %% [markdown] tags=["afterword q5"]
@@ -801,16 +810,16 @@ def test_the_blocks_get_a_gradient(forward_ckpt):
 # Return these means, a list of `2 * epochs` floats. Both modules are in `train()` mode when your function is
 # called, and must be in it whenever they learn.
 #
-# You can rely on this: all parameters require grad and have no `.grad`. The backbone has no dropout and no
-# batch norm; the head may have dropout. Neither writes to its input. There are at least two epochs, and one
-# pair in each list. The pairs don't require grad.
+# All parameters require grad and have no `.grad`. The backbone has no dropout and no batch norm; the head may
+# have dropout. Neither writes to its input. There are at least two epochs, and one pair in each list. The
+# pairs don't require grad.
 #
 # The starter code has three of the bugs that this notebook is about. It raises an error in its first epoch.
 # If you fix that, dropout is active in the first epoch only, and the values of the backbone never change.
 # There is no hint.
 #
-# **No side effects.** Change only the modules. All parameters must require grad in the end, but you may leave
-# the modules in any mode.
+# **No side effects.** Change only the modules. At the end, all parameters must require grad, but you may
+# leave the modules in any mode.
 #
 # **Example.** Both modules are `nn.Linear(1, 1, bias=False)` with the weight 1. Both lists are
 # `[([[1.]], [[2.]])]`, `epochs = 2` and `lr = 0.1`. The result is `[0.64, 0.2116, 0.0012, 0.1356]`, rounded.
@@ -877,11 +886,15 @@ def test_both_stages_train(fine_tune):
     try:
         history = fine_tune(backbone, head, pairs, held_out, 2, 0.01)
     except RuntimeError as error:
-        raise AssertionError(f"training stopped with torch's error: {error}") from None
-    assert len(history) == 4, f"two stages of two epochs give {len(history)} losses"
+        raise AssertionError(f"Training raised an error: {error}") from None
+    assert len(history) == 4, (
+        f"For two stages of two epochs, you returned {len(history)} losses instead of 4."
+    )
     steps = [training for rows, training in modes if rows == 4]
-    assert all(steps), f"in step {steps.index(False) + 1} the head was in eval() mode, so dropout was off"
-    assert backbone.weight.tolist() != before, "the weight of the backbone has not changed"
+    assert all(steps), f"In step {steps.index(False) + 1}, the head was in eval() mode, so dropout was off."
+    assert backbone.weight.tolist() != before, (
+        "The weight of the backbone is unchanged: the second stage must train it, too."
+    )
 
 
 # %% [markdown] tags=["afterword end"]

@@ -18,11 +18,10 @@
 #
 # **Rules for all questions**, unless a task says otherwise:
 #
-# - **No side effects.** Change only what the task asks you to change. Everything else of the caller's must be
-#   the same after the call: values, `.grad`, `requires_grad`, hooks, attributes, lists and optimizer state.
-# - **Modes.** Run every module in the mode it is in, `train()` or `eval()`, and leave it in that mode.
-#   Different parts of a module may be in different modes. Whatever a module's own forward changes may stay
-#   changed.
+# - **No side effects.** Change only what the task asks you to change. Leave everything else that belongs to
+#   the caller unchanged: values, `.grad`, `requires_grad`, hooks, attributes, lists and optimizer state.
+# - **Modes.** Run every module in its current mode, `train()` or `eval()`, and leave it in that mode.
+#   Submodules may be in different modes. Changes that a module's own `forward` makes may remain.
 # - **Settings.** Restore every global setting that you change, such as the gradient mode.
 # - **Don't cache.** Your function may be called again, with the same objects or with others, and values may
 #   change between calls. Each call must use the values it is given. Don't modify a result that an earlier
@@ -213,8 +212,10 @@ def test_square(Square):
 
     x = torch.tensor([-1.0, 2.0], requires_grad=True)
     Square.apply(x).sum().backward()
-    assert x.grad is not None, "x.grad is None: the result is not connected to x"
-    assert x.grad.tolist() == [-2.0, 4.0], f"the gradient at -1 and 2 is {x.grad.tolist()}, not [-2, 4]"
+    assert x.grad is not None, "x.grad is None: the result is not connected to x."
+    assert x.grad.tolist() == [-2.0, 4.0], (
+        f"The gradient at -1 and 2 is {x.grad.tolist()} instead of [-2, 4]."
+    )
 
     leaf = torch.tensor([-1.0, 2.0], requires_grad=True)
     x = leaf * 1
@@ -224,7 +225,10 @@ def test_square(Square):
         y.backward()
     except RuntimeError:
         return
-    message = f"x was overwritten, but backward raised no error, and the gradient is {leaf.grad}"
+    message = (
+        f"x was overwritten, but backward raised no error, and the gradient is {leaf.grad}.\nAutograd "
+        "checks only tensors that save_for_backward has saved."
+    )
     raise AssertionError(message)
 
 
@@ -304,7 +308,7 @@ print(x.grad_fn.name(), y.grad_fn.name())
 # 3. Gradients must be right, whether later code uses the result or the old name `x`, even after several calls
 #    with different `k`.
 # 4. The caller may hold a loss that needs the *old* values of `x`, such as `(x ** 2).sum()`. Its backward
-#    must raise autograd's `RuntimeError` about an overwritten value. (For `k = 1`, this is optional.)
+#    must raise autograd's `RuntimeError` about a modified tensor. (For `k = 1`, this is optional.)
 #
 # The starter code does not tell autograd about the write, so gradients through `x` lack the factor `k`. Fix
 # it.
@@ -374,11 +378,13 @@ def test_scale(Scale_):
     a = torch.ones(2, requires_grad=True)
     x = a * 1
     y = Scale_.apply(x, 3.0)
-    assert x.tolist() == [3.0, 3.0], f"x was 1 everywhere and k is 3, but x is now {x.tolist()}"
-    assert y is x, "the result is not x itself: autograd does not know that x was changed"
+    assert x.tolist() == [3.0, 3.0], (
+        f"x was 1 everywhere and k is 3, but x is now {x.tolist()} instead of 3 everywhere."
+    )
+    assert y is x, "The result is not x itself: autograd does not know that x was changed."
     x.sum().backward()
     assert a.grad.tolist() == [3.0, 3.0], (
-        f"k is 3, but the gradient through x is {a.grad.tolist()}, not [3, 3]"
+        f"k is 3, but the gradient through x is {a.grad.tolist()} instead of [3, 3]."
     )
 
 
@@ -434,7 +440,7 @@ print(kept.is_leaf)  # True, because requires_grad_() gives no history
 #    over all entries.
 # 2. Return the mean over the samples of `(norm - 1) ** 2`.
 #
-# The gradient must reach `D`'s parameters by `backward()` of the result. The call itself must not fill any
+# `backward()` of the result must give `D`'s parameters their gradients. The call itself must not fill any
 # `.grad`.
 #
 # No norm is below 0.00001. The output of a sample does not depend on others, and is the same in each call.
@@ -494,16 +500,16 @@ def test_penalty(penalty):
         D.weight.copy_(torch.tensor([[3.0, 4.0]]))
     value = penalty(D, torch.ones(3, 2))
     seen = value.item()
-    assert abs(seen - 16) < 1e-3, f"the slope of D has the norm 5, but the penalty is {seen}, not 16"
+    assert abs(seen - 16) < 1e-3, f"The slope of D has the norm 5, but the penalty is {seen} instead of 16."
     try:
         value.backward()
     except RuntimeError as error:
-        message = f"backward() stopped with torch's error: {error}. Did autograd record the inner gradient?"
+        message = f"backward() raised an error: {error}\nCheck whether autograd records the inner gradient."
         raise AssertionError(message) from None
-    assert D.weight.grad is not None, "D.weight.grad is None: the penalty is not connected to D"
+    assert D.weight.grad is not None, "D.weight.grad is None: the penalty is not connected to D."
     seen = D.weight.grad.flatten().tolist()
     right = abs(seen[0] - 4.8) < 1e-3 and abs(seen[1] - 6.4) < 1e-3
-    assert right, f"D.weight.grad is {seen}, but the gradient of (norm - 1) ** 2 is [4.8, 6.4]"
+    assert right, f"D.weight.grad is {seen}, but the gradient of (norm - 1) ** 2 is [4.8, 6.4]."
 
 
 # %% [markdown] tags=["afterword q3"]
@@ -623,15 +629,18 @@ def test_clipped(clip_grad_hook):
     x, other = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
     t = x * 1
     handle = clip_grad_hook(t, 2.0)
-    assert t.tolist() == [1.0, 1.0, 1.0], f"the values of t were 1, and are now {t.tolist()}"
+    assert t.tolist() == [1.0, 1.0, 1.0], f"The values of t were 1 before the call and are now {t.tolist()}."
     incoming = torch.tensor([5.0, -7.0, 0.5])
     (t + other).backward(incoming)
     assert x.grad.tolist() == [2.0, -2.0, 0.5], (
-        f"5, -7 and 0.5 arrived at t, and x got {x.grad.tolist()}, not [2, -2, 0.5]"
+        f"The gradient of t is [5, -7, 0.5], but x gets {x.grad.tolist()} instead of [2, -2, 0.5]."
     )
-    assert hasattr(handle, "remove"), "the result is not a handle: it has no method remove()"
+    assert hasattr(handle, "remove"), "The result is not a handle: it has no method remove()."
     seen = incoming.tolist()
-    assert seen == [5.0, -7.0, 0.5], f"the hook overwrote the gradient that arrived: it now holds {seen}"
+    assert seen == [5.0, -7.0, 0.5], (
+        f"The hook overwrote the gradient that it received, which now holds {seen}:\nother code may use the "
+        "same tensor."
+    )
 
 
 # %% [markdown] tags=["afterword q4"]
@@ -756,12 +765,12 @@ def test_reversed(grad_reverse):
     x = torch.tensor([1.0, -2.0], requires_grad=True)
     y = grad_reverse(x, 0.5)
     seen = [round(value, 5) for value in y.tolist()]
-    assert seen == [1.0, -2.0], f"x holds 1 and -2, but the result holds {seen}"
-    assert y.requires_grad, "the result does not require grad: it is not connected to x"
+    assert seen == [1.0, -2.0], f"x holds [1, -2], but the result holds {seen}."
+    assert y.requires_grad, "The result does not require grad: it is not connected to x."
     (y * torch.tensor([3.0, 4.0])).sum().backward()
     seen = [round(value, 5) for value in x.grad.tolist()]
     assert seen == [-1.5, -2.0], (
-        f"the result got the gradient [3, 4] and lam is 0.5, but x.grad is {seen}, not [-1.5, -2]"
+        f"The gradient of the result is [3, 4] and lam is 0.5, but x.grad is {seen} instead of [-1.5, -2]."
     )
 
     x = torch.tensor([1.0, -2.0], requires_grad=True)
@@ -770,7 +779,8 @@ def test_reversed(grad_reverse):
     (h * 10 + y).sum().backward()
     seen = [round(value, 5) for value in x.grad.tolist()]
     assert seen == [9.5, 9.5], (
-        f"10 arrives through h and -0.5 through the result, but x.grad is {seen}, not [9.5, 9.5]"
+        f"The gradient is 10 through h and -0.5 through the result, but x.grad is {seen} instead of [9.5, "
+        "9.5]."
     )
 
 
@@ -784,7 +794,7 @@ def test_reversed(grad_reverse):
 # ## Fast weights
 #
 # Meta-learning asks: from which `w` does *a step of training* lead to a good place? The step itself,
-# `fast = w - lr * g` with the gradient `g`, becomes a part of the computation, and you differentiate through
+# `fast = w - lr * g` with the gradient `g`, becomes part of the computation, and you differentiate through
 # it. So it is the opposite of an optimizer's step (notebook 5): it is out of place, it is recorded, and `g`
 # has a history.
 
@@ -883,15 +893,15 @@ def test_maml(maml_grad):
     w = torch.tensor([2.0], requires_grad=True)
     gradient = maml_grad(w, lambda v: (v**3).sum(), lambda v: (v**2).sum() / 2, 0.1)
     seen = round(gradient.item(), 4)
-    assert seen != 0.8, "the gradient is 0.8: that is first order, as if g did not depend on w"
-    assert seen == -0.16, f"the gradient is {seen}, but should be (2 - 1.2) * (1 - 1.2) = -0.16"
-    assert w.tolist() == [2.0], f"w was 2, and is now {w.tolist()}"
-    assert w._version == 0, f"your function wrote to w: its version is {w._version}"
-    assert w.grad is None, f"w.grad was None, and is now {w.grad.tolist()}"
+    assert seen != 0.8, "The gradient is 0.8, the first-order gradient, as if g did not depend on w."
+    assert seen == -0.16, f"The gradient is {seen} instead of (2 - 1.2) * (1 - 1.2) = -0.16."
+    assert w.tolist() == [2.0], f"w was [2] before the call and is now {w.tolist()}."
+    assert w._version == 0, f"Your function wrote to w: w._version was 0 and is now {w._version}."
+    assert w.grad is None, f"w.grad was None before the call and is now {w.grad.tolist()}."
 
 
 # %% [markdown] tags=["afterword q6"]
-# The step is now a part of the computation, so its gradient includes how `g` depends on `w`. The price: with
+# The step is now part of the computation, so its gradient includes how `g` depends on `w`. The price: with
 # several inner steps, autograd keeps the graphs of all of them until you backpropagate.
 
 
@@ -1017,12 +1027,12 @@ def test_two_samples(per_sample_grads):
     torch.nn.init.zeros_(model.weight)
     X, Y = torch.tensor([[1.0], [2.0]]), torch.tensor([[1.0], [2.0]])
     result = per_sample_grads(model, X, Y)
-    assert "weight" in result, f"the dict has the keys {list(result)}, but the parameter is called weight"
+    assert "weight" in result, f"The dict has the keys {list(result)}, but the parameter is called weight."
     seen = result["weight"].flatten().tolist()
-    message = f"the two gradients are {seen}, but those of the samples are -2 and -8"
+    message = f"The two gradients are {seen}, but those of the samples are -2 and -8."
     assert len(seen) == 2 and abs(seen[0] + 2) < 1e-4 and abs(seen[1] + 8) < 1e-4, message
     left = [name for name, parameter in model.named_parameters() if parameter.grad is not None]
-    assert not left, f"these parameters had no .grad before the call, and have one now: {left}"
+    assert not left, f"These parameters had no .grad before the call and have one now: {left}."
 
 
 # %% [markdown] tags=["afterword q7"]
@@ -1126,13 +1136,13 @@ def test_the_product(hvp):
         product = hvp(lambda t: t[0] ** 2 * t[1] + t[1] ** 3, x, v)
     except RuntimeError as error:
         raise AssertionError(
-            f"hvp stopped with torch's error: {error}. Did autograd record the first gradient?"
+            f"hvp raised an error: {error}\nCheck whether autograd records the first gradient."
         ) from None
     seen = [round(value, 4) for value in product.tolist()]
     assert seen == [2.0, -10.0], (
-        f"the product is {seen}, not [2, -10]: H is [[4, 2], [2, 12]], and v is (1, -1)"
+        f"The product is {seen} instead of [2, -10]: H is [[4, 2], [2, 12]], and v is [1, -1]."
     )
-    assert x.grad is None, f"x.grad was None, and is now {x.grad.tolist()}"
+    assert x.grad is None, f"x.grad was None before the call and is now {x.grad.tolist()}."
 
 
 # %% [markdown] tags=["afterword q8"]
@@ -1233,16 +1243,18 @@ def test_two_heads(train_two_heads):
         return [round(layer.weight.item(), 4) for layer in layers], [round(one.item(), 4) for one in history]
 
     (body, main, aux), _ = trained(epochs=1, slow=0.0, weight=0.0)
-    assert body != 1.0, "with slow = 0 the body does not learn at all, not even for main"
-    assert body == 0.8, f"slow is 0, so body learns for main only: its weight is {body}, not 0.8"
+    assert body != 1.0, "With slow = 0 the body does not learn at all, not even for main."
+    assert body == 0.8, (
+        f"With slow = 0 the body learns for main only, but its weight becomes {body} instead of 0.8."
+    )
     (body, main, aux), _ = trained(epochs=1, slow=1.0, weight=1.0)
-    assert main != 0.8, "with weight = 1 the penalty changes nothing: main is the same as with weight = 0"
-    assert main == 0.6, f"with weight = 1 the weight of main becomes {main}, not 0.6"
+    assert main != 0.8, "With weight = 1 the penalty has no effect: main is the same as with weight = 0."
+    assert main == 0.6, f"With weight = 1 the weight of main becomes {main} instead of 0.6."
     _, history = trained(epochs=2, slow=1.0, weight=0.0)
     assert len(set(history)) == 2, (
-        f"after two epochs the list is {history}, but their gradients are different"
+        f"After two epochs the list is {history}, but the gradients of the epochs differ."
     )
-    assert history == [2.0, 0.576], f"the gradients of two epochs are {history}, not [2.0, 0.576]"
+    assert history == [2.0, 0.576], f"The gradients of two epochs are {history} instead of [2.0, 0.576]."
 
 
 # %% [markdown] tags=["afterword end"]

@@ -43,7 +43,7 @@ def test_counter(Counter):
 ''',
 }
 POINTS = {"q1": 4, "q2": 3, "q3": 2.5}
-LEVELS = {"q1": {"x": ["float32 or float64", "is 1"], "the call": ["called under no_grad()"]}}
+LEVELS = {"q1": {"x": ["float32 or float64", "is 1"], "the call": ["under `no_grad()`"]}}
 #: What a passed check of q1 says about the graded checks.
 COVERAGE = "The public check passes. The graded checks also use: float64, under `no_grad()`, `x` is 1."
 #: What a notebook of several questions says about them.

@@ -21,7 +21,7 @@ from grader.contracts.gradients import Explanation, assert_gradients
 from grader.contracts.observation import is_gradients
 from grader.contracts.side_effects import hint_of, may_explain_others
 from grader.sandbox.values import Raised, Tensor
-from grader.text import capital
+from grader.text import capital, code, counted
 
 _NO_TEXTS: Mapping[str, Any] = {}
 #: Recorded counts that may be smaller than the reference's.
@@ -58,7 +58,7 @@ class _Messages:
     def of_use(self, name: str) -> str:
         """The message about an observation of the result's use."""
         message = self.then.get(name, "") if isinstance(self.then, Mapping) else self.then
-        return message or f"Using the result gives something wrong: {name}."
+        return message or f"Using the result gives a wrong value: {name}."
 
 
 def assert_same_values(  # noqa: PLR0913 - a message for each kind of value
@@ -110,7 +110,7 @@ def assert_same_object(case: Case, message: str = "") -> None:
         raise NotApplicable("no result is recorded in this case")
     for place, name in enumerate(expected.objects):
         if name and _entry(seen.objects, place) != name:
-            general = f"You returned a new object instead of {name} itself, which the caller holds."
+            general = f"You returned a new object instead of {code(name)} itself, which the caller holds."
             raise wrong(message or general, group="another object")
 
 
@@ -205,10 +205,10 @@ def _modes_first(case: Case) -> Iterator[None]:
         if name is None or seen.raised is not None:
             raise
         message = (
-            f"Your function changes the mode (`train()` or `eval()`) of {name}, or of a part of it, before "
-            f"calling {name}."
+            f"Your function changes the mode (`train()` or `eval()`) of {code(name)}, or of one of its "
+            f"submodules, before it calls {code(name)}."
         )
-        hint = "Run every module in the mode it is in."
+        hint = "Run every module in its current mode."
         raise FailedCheckError(Finding("wrong", message, hint, group=f"mode of {name}")) from None
 
 
@@ -331,9 +331,11 @@ def _assert_may_stay(rules: Rules, messages: _Messages, path_and_part: str) -> N
     if not is_named(path_and_part, rules.optional):
         text = messages.of_change(path_and_part)
         if not text:
-            raise wrong(f"{path} must change, but its {part} is unchanged.", group=f"{path_and_part} stays")
+            message = f"Your call must change {code(path)}, but its {part} is unchanged."
+            raise wrong(message, group=f"{path_and_part} stays")
         diagnosis, hint = diagnosis_and_hint(text)
-        unchanged = f"{diagnosis.rstrip('.')} ({path}{'.grad' if part == 'grad' else ''} is unchanged)."
+        place = code(f"{path}.grad" if part == "grad" else path)
+        unchanged = f"{diagnosis.rstrip('.')} ({place} is unchanged)."
         group = f"{path_and_part} stays"
         raise FailedCheckError(
             Finding("wrong", unchanged, hint, takes_hint=True, group=group, of_values=True)
@@ -356,11 +358,14 @@ def _assert_becomes(  # noqa: PLR0913, PLR0917 - what is compared, and what is s
         return  # large tensors are compared in the cases with small ones
     if isinstance(right, Tensor):
         named = f"{path}.grad" if part == "grad" else path
-        message = message or f"After your call {named} is wrong."
+        message = message or f"After your call, {code(named)} is wrong."
         place = "" if named in message else named
         assert_close(value, right, message, place=place, full_precision=rules.full_precision)
     elif value != right:
-        raise wrong(message or f"After your call {path} is wrong ({part}). {sentence}", group=path_and_part)
+        raise wrong(
+            message or f"After your call, the {part} of {code(path)} is wrong. {sentence}",
+            group=path_and_part,
+        )
 
 
 def _assert_unchanged(
@@ -448,17 +453,18 @@ def _assert_steps(rules: Rules, messages: _Messages, seen: Any, expected: list[A
     """Fail if an optimizer made a step with wrong gradients, or a wrong number of steps."""
     hint = messages.recorded.get("steps", "")
     if len(seen) != len(expected):
-        message = f"The optimizer makes {len(seen)} steps during your call instead of {len(expected)}."
+        message = f"Your call makes {counted(len(seen), 'optimizer step')} instead of {len(expected)}."
         raise wrong(f"{message}\n\n{hint}", group="number of steps")
     for number, (step, right) in enumerate(zip(seen, expected, strict=False), start=1):
-        when = f"In step {number} of the optimizer" if len(expected) > 1 else "When the optimizer steps"
+        when = f"At optimizer step {number}" if len(expected) > 1 else "At the optimizer step"
         for name, gradient in right.items():
             grad = _entry(step, name)
             if grad is None and gradient is not None:
-                raise wrong(f"{when}, the .grad of {name} is None.\n\n{hint}", group="step without")
+                raise wrong(f"{when}, {code(f'{name}.grad')} is None.\n\n{hint}", group="step without")
             if grad is not None and gradient is None:
-                raise wrong(f"{when}, {name} has a .grad, and should have None.\n\n{hint}", group="step with")
-            message = f"{when}, the .grad of {name} is wrong.\n\n{hint}"
+                message = f"{when}, {code(f'{name}.grad')} is a tensor, but must be None.\n\n{hint}"
+                raise wrong(message, group="step with")
+            message = f"{when}, {code(f'{name}.grad')} is wrong.\n\n{hint}"
             assert_close(grad, gradient, message, full_precision=rules.full_precision)
 
 
@@ -466,19 +472,19 @@ def _finding_of_count(messages: Mapping[str, str], name: str, count: Any, right:
     if messages.get(name):
         return wrong(messages[name], group=f"record {name}").finding
     sentences = {
-        "calls": f"Your function calls the network {_times(count)}; {_times(right)} is enough.",
+        "calls": f"Your function calls the network {_times(count)} instead of {_times(right)}.",
         "copies": "Your function calls a copy of the network instead of the network itself.",
         "recorded": "Autograd records operations during your call.",
-        _RANDOM_NUMBERS: "Your function draws from torch's global random generator or seeds it, so all later "
-        "random numbers of the program change.",
+        _RANDOM_NUMBERS: "Your function draws from torch's global random generator or seeds it, which "
+        "changes all later random numbers of the program.",
         "left": f"After your call, {count} kB are still in memory; {right} kB are enough.",
         "peak": f"While the network computes, {count} kB are in memory; {right} kB are enough.",
         "outputs left": "After your call, a tensor that the network returned is still in memory.",
         "half": f"After your call, {count} kB are still in memory. The task allows less than half of what "
         f"the plain loop keeps: less than {right} kB.",
-        "entered": f"Your function gives the network {count} rows at once; {right} are enough.",
-        "graphs": f"When your function calls the network, graphs of {count} earlier calls are in memory.",
-        "graphs left": f"After your call, the graphs of {count} calls of the network are still in memory.",
+        "entered": f"Your function passes {count} rows to the network at once; {right} are enough.",
+        "graphs": f"When your function calls the network, the graphs of {count} earlier calls are in memory.",
+        "graphs left": f"After your call, the graphs of {count} calls to the network are still in memory.",
     }
     takes_hint = name != _RANDOM_NUMBERS  # the hint of such a check is about the caller's objects
     sentence = sentences.get(name, f"{name}: {count}")
@@ -488,7 +494,7 @@ def _finding_of_count(messages: Mapping[str, str], name: str, count: Any, right:
 def _times(counts: Any) -> str:
     """A number of calls such as ``once`` or ``3 times``: the largest one of several networks."""
     number = max(counts.values(), default=0) if isinstance(counts, Mapping) else counts
-    return {0: "never", 1: "once", 2: "twice"}.get(number, f"{number} times")
+    return {1: "once", 2: "twice"}.get(number, f"{number} times")
 
 
 # --- gradients
@@ -517,7 +523,7 @@ def _gradients_differ(
         for entry in [""] if is_gradients(expected.gradients) else expected.gradients:
             _assert_gradients_of_result(rules, wanted, entry, seen, expected)
     if expected.incoming is True and seen.incoming is False:
-        message = f"Backward overwrites the incoming gradient of {wanted.of}, which other nodes may need."
+        message = f"Backward overwrites the incoming gradient of {wanted.of}, which other code may need."
         yield Finding("wrong", message, takes_hint=True, group="incoming")
     _assert_earlier_gradients(rules, wanted, seen.earlier_gradients, expected.earlier_gradients)
     of_then = expected.then if isinstance(expected.then, dict) else {}
@@ -554,7 +560,7 @@ def _assert_earlier_gradients(rules: Rules, wanted: _Gradients, seen: Any, expec
     assert_gradients(
         seen,
         expected,
-        of="the result of an earlier call, once there was another,",
+        of="the result of an earlier call (after a later call)",
         none_is_zero=wanted.none_is_zero,
         full_precision=rules.full_precision,
     )
@@ -569,17 +575,17 @@ def _assert_gradients_of_use(
         error = seen.get("gradients") if is_gradients(seen) else None
         if not isinstance(error, Raised):
             message = (
-                why if why and isinstance(why, str) else f"Using the result gives something wrong: {name}."
+                why if why and isinstance(why, str) else f"Using the result gives a wrong value: {name}."
             )
             raise wrong(message, group=f"{name} goes back")
         if "RuntimeError" not in error.types:
             raised = f"{with_article(error.type)} instead of a RuntimeError."
             if error.type == UNCONFIRMED:
                 raised = (
-                    "an error, but not the one about a saved tensor that was changed. Autograd checks"
-                    " `_version` only of tensors that it saved itself."
+                    "an error, but not autograd's error about a modified saved tensor. Autograd checks "
+                    "`_version` only for tensors that it saved itself."
                 )
-            message = f"`backward()` on {name} raises {raised}"
+            message = f"`backward()` on {code(name)} raises {raised}"
             raise wrong(message, group=f"{name} raises another")
         return
     assert_gradients(
@@ -612,7 +618,7 @@ def _assert_flags(seen: Any, expected: Any, rules: Rules, of: str) -> None:
             raise wrong(message, group="no history")
         is_inference = seen.version is None and expected.version is not None
         if is_inference and not is_named("result:inference", rules.ignore):
-            message = f"{capital(of)} is an inference tensor: no backward may save it."
+            message = f"{capital(of)} is an inference tensor, which autograd cannot save for `backward()`."
             raise wrong(message, group="inference")
 
 
@@ -628,18 +634,18 @@ def _assert_pending(wanted: _Gradients, name: str, seen: Any, expected: Any) -> 
     """Fail if the backward of a loss that was computed before the call goes wrong."""
     if isinstance(expected["gradients"], Raised):
         error = seen["gradients"] if isinstance(seen, dict) else None
-        of_loss = f"`backward()` on a loss that was computed from the old values of {name}"
+        of_loss = f"`backward()` on a loss that was computed from the old values of {code(name)}"
         if not isinstance(error, Raised):
             message = wanted.pending if isinstance(wanted.pending, str) else ""
             raise wrong(message or f"{of_loss} raised no error.", group="pending goes back")
         if error.text.split(":")[0] != expected["gradients"].text.split(":")[0]:
             said = ": ".join(filter(None, (error.type, beginning(error.text))))
             raise wrong(
-                f"{of_loss} raised another error than torch's: {said}.", group="pending raises another"
+                f"{of_loss} raised a different error than torch does: {said}.", group="pending raises another"
             )
         return
     because = wanted.pending if isinstance(wanted.pending, Mapping) else {}
-    of = f"a loss that was computed from {name} before the call"
+    of = f"a loss that was computed from {code(name)} before the call"
     assert_gradients(seen, expected, of=of, because=because)
 
 
@@ -660,23 +666,24 @@ def _changed(
             kind: Kind = "side effect" if may_explain_others(path_and_part) else "wrong"
             yield Finding(kind, sentence, helps, takes_hint=takes_hint, group=path_and_part)
     if seen.earlier_result is not True and expected.earlier_result is True and seen.raised is None:
-        message = "The next call changes what an earlier call returned."
+        message = "A later call changes the result of an earlier call."
         yield Finding("wrong", message, takes_hint=True, group="earlier result")
     if expected.raised is None and expected.result is not NOT_RECORDED and not may_share_storage:
         for place in [place for place in seen.storage if place]:
             if place not in expected.storage:
-                message = f"The result shares storage with {place}, but must have its own."
+                message = f"The result shares storage with {code(place)}, but must have its own storage."
                 yield Finding("wrong", message, hint, takes_hint=True, group="storage")
         if seen.shared and not expected.shared:
-            message = "Tensors or elements of the result share storage, so a write to one changes another."
+            message = "Tensors or elements of the result share memory, so a write to one changes another."
             yield Finding("wrong", message, hint, takes_hint=True, group="shared memory")
     if seen.later_result is not True and expected.later_result is True:
-        message = (
-            "A later call, with other arguments, changes the arguments or the result of an earlier call."
-        )
+        message = "A later call with other arguments changes the arguments or the result of an earlier call."
         yield Finding("wrong", message, takes_hint=True, group="later result")
     if seen.arrives is not True and expected.arrives is True:
-        message = "After your call, the caller's leaves get wrong gradients: is a hook still registered?"
+        message = (
+            "After your call, the caller's leaves get wrong gradients. Check whether one of your hooks is "
+            "still registered."
+        )
         yield Finding("wrong", message, takes_hint=True, group="arrives")
 
 

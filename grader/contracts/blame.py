@@ -85,7 +85,10 @@ def named_case(cases: Sequence[Case], failed: Mapping[int, object], number: int)
 def hint_of_cause(cases: Sequence[Case], failed: Mapping[int, object], number: int) -> str | None:
     """A hint about wrong values that follows from the named variation; None for most variations."""
     if not cases[number].is_typical and causes(cases, failed, number) == {_SEQUENCE}:
-        return "A first call is right. What does it keep, or leave behind, that a later call uses?"
+        return (
+            "The first call is right. Look for anything that a call stores or changes and that a later "
+            "call uses."
+        )
     return None
 
 

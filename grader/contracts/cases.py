@@ -22,11 +22,13 @@ from grader.contracts.side_effects import changed_parts
 from grader.errors import CourseError
 from grader.sandbox.evidence import Failure, NotObserved, RequestOutcome, RequestRaised, not_observed
 from grader.sandbox.values import Raised, Tensor, is_cut_off
-from grader.text import capital
+from grader.text import capital, code, series
 
 #: The factor of the cases in which memory is measured, besides the result and side effects.
 MEMORY = "call.memory"
 TYPICAL = "typical"
+_RESULT = "the result"
+_FEW = 2  # arguments whose phrases are joined by "and" alone
 
 
 class NotApplicable(Skipped):
@@ -57,7 +59,7 @@ class DeclaredCase:
     arguments: tuple[str, ...] = ()
 
     def sentence(self, factors: Collection[str] | None = None) -> str:
-        """``Where h is transposed and w is a leaf, called under no_grad()``; of some factors only."""
+        """As in "Where `h` is transposed and `w` is a leaf, under `no_grad()`"; of some factors only."""
         of_things: dict[str, list[str]] = {}
         when = []
         for factor in self.variations:
@@ -66,14 +68,16 @@ class DeclaredCase:
                     when.append(self.phrases[factor])
                 else:
                     of_things.setdefault(factor.partition(".")[0], []).append(self.phrases[factor])
-        where = [f"{thing} {' and '.join(phrases)}" for thing, phrases in of_things.items()]
-        parts = [f"where {' and '.join(where)}" if where else "", *when]
+        where = [f"{code(thing)} {series(phrases)}" for thing, phrases in of_things.items()]
+        is_long = len(where) > _FEW or (len(where) > 1 and max(map(len, of_things.values())) > 1)
+        joined = ", and ".join([", ".join(where[:-1]), where[-1]]) if is_long else series(where)
+        parts = [f"where {joined}" if where else "", *when]
         return capital(", ".join(filter(None, parts)))
 
     @property
     def name(self) -> str:
         """The name of the case in results, and pytest's id of it."""
-        text = self.sentence()
+        text = self.sentence().replace("`", "")
         return (
             text.removeprefix("Where ")
             if text.startswith("Where ")
@@ -261,7 +265,7 @@ class Case:
             seconds = seconds if isinstance(seconds, float) else 0.0
             finding = finding_without_observation(not_observed(Failure.TIMEOUT, seconds=seconds))
             if self.did_not_run:
-                message = "Your function did not run in this case: an earlier one took too long."
+                message = "Your function did not run in this case, because an earlier case took too long."
                 finding = replace(finding, sentence=message)
             raise FailedCheckError(finding)
         return self._seen, self._expected
@@ -318,7 +322,7 @@ class SeenCall:
     @property
     def shared_storage(self) -> Sequence[str]:
         """Arguments (or ``an earlier result``) whose storage the result shares, unlike the reference's."""
-        return [name for name in self.observed.storage if name and name not in self._reference.storage]
+        return [code(name) for name in self.observed.storage if name and name not in self._reference.storage]
 
     @property
     def rows_share_storage(self) -> bool:
@@ -351,7 +355,9 @@ class SeenCall:
             record = self._reference.side_effects["before"][path]
         tensor = record.get("tensor") if isinstance(record, dict) else None
         if not isinstance(tensor, Tensor):
-            raise wrong(f"The caller's {path} is not a tensor any more.", group=f"{path} is gone")
+            raise wrong(
+                f"After your call, the caller's {code(path)} is not a tensor.", group=f"{path} is gone"
+            )
         return tensor
 
     def error_of_pending(self, name: str) -> Raised | None:
@@ -377,10 +383,10 @@ class SeenCall:
         """
         if self._reference.result is NOT_RECORDED:
             raise NotApplicable("no result is recorded in this case")
-        value, place = self.observed.result, f"what {self.function} returned"
+        value, place = self.observed.result, _RESULT
         if value is None:
             raise wrong(
-                f"{self.function} returned None.",
+                f"{code(self.function)} returned None.",
                 kind="form",
                 takes_hint=False,
                 group="returned None",
@@ -391,11 +397,17 @@ class SeenCall:
             try:
                 value = value[index]
             except (KeyError, IndexError, TypeError):
-                size = f" ({entries(len(value))})" if hasattr(value, "__len__") else ""
-                message = f"There is no entry {key!r} in {place}: it is {describe(value)}{size}."
+                size = f" with {entries(len(value))}" if hasattr(value, "__len__") else ""
+                message = f"{capital(place)} has no entry `{key!r}`: it is {describe(value)}{size}."
                 raise wrong(message, kind="form", takes_hint=False, group=f"no entry {key!r}") from None
-            place = f"the entry {key!r}"
+            place = self._place(place, key)
         return value
+
+    def _place(self, place: str, key: Any) -> str:
+        """An entry of a place, as in ``result['loss']``, between backticks."""
+        if key in self._parts:
+            return code(str(key))
+        return f"`{'result' if place == _RESULT else place.strip('`')}[{key!r}]`"
 
     def tensor(self, *path: Any) -> Tensor:
         """The result, or an entry of it; the check fails unless it is a tensor.
@@ -406,7 +418,9 @@ class SeenCall:
         """
         value = self.entry(*path)
         if not isinstance(value, Tensor):
-            place = f"the entry {path[-1]!r}" if path else f"what {self.function} returned"
+            place = _RESULT
+            for key in path:
+                place = self._place(place, key)
             message = f"{capital(place)} is {describe(value)}, not a tensor."
             group = f"{describe(value)} at {path}"
             raise wrong(message, kind="form", takes_hint=False, group=group, is_none=value is None)

@@ -12,6 +12,7 @@ from grader.contracts.diagnosis import finding_of
 from grader.contracts.difference import (
     TOLERANCE,
     Difference,
+    about,
     are_close,
     decimals_of,
     difference_of,
@@ -22,11 +23,13 @@ from grader.contracts.difference import (
 )
 from grader.contracts.finding import FailedCheckError, Finding, diagnosis_and_hint
 from grader.sandbox.values import Raised, Tensor
+from grader.text import code
 
 _COMPARED = (dict, list, tuple, Tensor, int, float, type(None))
-FEW_DIGITS = "it is right to float32 precision only"
+FEW_DIGITS = "it is accurate to float32 precision only"
 HINT_OF_DIGITS = (
-    "Was something computed in float32, or rounded? Was a small number, such as an epsilon, added?"
+    "Typical causes are an operation in float32, rounding, and a small number, such as an epsilon, that is "
+    "added."
 )
 
 
@@ -79,7 +82,7 @@ def _finding(message: str, compared: _Comparison, seen: Any, expected: Any) -> F
         raise RuntimeError("two comparisons of the same values disagree")
     diagnosis, hint = diagnosis_and_hint(message)
     if difference.error is not None:
-        place = f" ({difference.place})" if difference.place else ""
+        place = f" ({code(difference.place)})" if difference.place else ""
         return finding_of(difference.error, "raised", f"{diagnosis.rstrip('.')}{place}", difference.place)
     is_imprecise = difference.kind == "digits"
     return Finding(
@@ -114,19 +117,9 @@ def compare(seen: Any, expected: Any, others: Mapping[str, Any]) -> Difference |
 
 def because(diagnosis: str, difference: Difference) -> str:
     """A diagnosis that ends with the place and the kind of the difference."""
-    clause = _placed(difference.place, difference.clause)
+    clause = about(difference.place, difference.clause)
     says_so = difference.is_none and "None" in diagnosis
     return f"{diagnosis.rstrip('.')} ({clause})." if clause and not says_so else diagnosis
-
-
-def _placed(place: str, clause: str) -> str:
-    """A clause about a place: ``it is 0 everywhere`` becomes ``bias is 0 everywhere`` if this is code."""
-    if not place or not clause:
-        return place or clause
-    for lead in ("it is ", "here it is "):
-        if clause.startswith(lead) and " " not in place:
-            return f"{lead.replace('it is', f'{place} is')}{clause.removeprefix(lead)}"
-    return f"{place}: {clause}"
 
 
 def because_varying(diagnosis: str, difference: Difference) -> str:
@@ -139,7 +132,7 @@ def because_varying(diagnosis: str, difference: Difference) -> str:
 
 @dataclass(frozen=True)
 class _Comparison:
-    """Compares two values at the same place of a structure: ``bias``, ``part [2][0]``, or empty."""
+    """Compares two values at the same place of a structure: ``bias``, ``entry [2][0]``, or empty."""
 
     others: Mapping[str, Any]
     place: str
@@ -172,13 +165,14 @@ class _Comparison:
         if not isinstance(seen, dict):
             return self._another_type(seen, expected)
         for key, value in expected.items():
-            inner = self._at(f"{self.place}[{key!r}]" if self.place else key, _siblings(expected, key))
+            place = f"{self.place}[{key!r}]" if self.place else key or f"entry `{key!r}`"
+            inner = self._at(place, _siblings(expected, key))
             if key not in seen and value is not None:
                 return Difference("it is missing", "missing", place=inner.place)
             if error := inner.difference(seen.get(key), value):
                 return error
         more = [key for key in seen if key not in expected] if self.strict else []
-        return self._saying_all("entries", f"it has an entry {more[0][:60]!r} too") if more else None
+        return self._saying_all("entries", f"it has an extra entry {more[0][:60]!r}") if more else None
 
     def _of_sequences(self, seen: Any, expected: Sequence[Any]) -> Difference | None:
         if not isinstance(seen, list | tuple) or (self.strict and type(seen) is not type(expected)):
@@ -190,7 +184,7 @@ class _Comparison:
         named = {f"entry {number}": value for number, value in enumerate(expected)}
         several = {name: value for name, value in named.items() if not _is_single(value)}
         for number, (entry, value) in enumerate(zip(seen, expected, strict=True)):
-            inner = self._at(f"{self.place or 'part '}[{number}]", _siblings(several, f"entry {number}"))
+            inner = self._at(f"{self.place or 'entry '}[{number}]", _siblings(several, f"entry {number}"))
             if error := inner.difference(entry, value):
                 return error
         return None
@@ -200,7 +194,7 @@ class _Comparison:
         is_precise = not self.full_precision or is_fully_precise(seen, expected, rounding)
         decimals = None if is_precise else decimals_of(seen, expected)
         if decimals is not None:
-            rounded = f"it is what it should be, rounded{to_decimals(decimals, len(seen))}"
+            rounded = f"it is the right value, rounded{to_decimals(decimals, len(seen))}"
             return self._saying_all("rounded", rounded)
         same = all(map(self._is_same_number, seen, expected))
         return self._too_few_digits(seen, expected, rounding) if same else self._other_values(seen, expected)
@@ -215,7 +209,8 @@ class _Comparison:
             return self._another_type(seen, expected)
         if seen.shape != expected.shape:
             kind = self._explained(seen, expected)
-            more = f", {kind.clause}" if kind else ""
+            joint = ", but " if kind and kind.clause.startswith("its values") else "; "
+            more = f"{joint}{kind.clause}" if kind else ""
             return self._saying_all("shape", f"its shape is {seen.shape} instead of {expected.shape}{more}")
         if seen.dtype != expected.dtype:
             return self._saying_all("dtype", f"its dtype is {seen.dtype} instead of {expected.dtype}")
@@ -259,7 +254,7 @@ class _Comparison:
 
 def _siblings(expected: Mapping[str, Any], key: str) -> dict[str, Any]:
     """The other entries of a dict, which a student may have confused with this one."""
-    return {f"what {name} should be": value for name, value in expected.items() if name != key}
+    return {f"what {code(name)} should be": value for name, value in expected.items() if name != key}
 
 
 def _is_single(value: Any) -> bool:

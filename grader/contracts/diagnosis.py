@@ -9,7 +9,7 @@ import re
 
 from grader.contracts.finding import Finding, Kind, Place, diagnosis_and_hint
 from grader.sandbox.values import Raised
-from grader.text import capital, printable, quoted
+from grader.text import capital, code, printable, quoted
 
 _MAX_TEXT = 200
 _SENTENCE_END = re.compile(r"(?<!torch)\.(?=\s|[A-Z])")  # some of torch's sentences lack a space
@@ -18,99 +18,108 @@ _GRAD = re.compile(r"\.grad\b(?!\()")
 _OF_A_CELL = re.compile(r"cell (\d{1,5}), line (\d{1,9})")
 _VERSIONS = re.compile(r"is at version (\d+); expected version (\d+)")
 
-#: Diagnoses by a fragment of the text; the first match counts. `{versions}` are an overwritten tensor's.
+#: Diagnoses by a fragment of the text; the first match counts. `{versions}` are an overwritten tensor's. They
+#: are sentences, without the last full stop.
 _DIAGNOSES = {
     "backward through the graph a second time": (
-        "a part of this graph was already backpropagated, which freed its saved tensors. Do two calls of "
-        "backward() or autograd.grad() pass through it, or is a state still attached to an earlier step?"
+        "An earlier backward pass went through a part of this graph and freed its saved tensors. Look for "
+        "two calls of `backward()` or `autograd.grad()` that share a part of the graph, or for a state "
+        "that is still connected to an earlier step"
     ),
     "modified by an inplace operation": (
-        "a tensor that backward needs was written to after an operation had saved it{versions}. That may "
-        "have been an operation in place, or an optimizer's step between forward and backward"
+        "An operation saved a tensor for backward, and the tensor was written to afterwards{versions}. "
+        "Typical writes are an in-place operation, and an optimizer step between forward and backward"
     ),
     "a view of a leaf Variable that requires grad": (
-        "a slice or a view of a trainable leaf is written to while gradients are recorded. To update "
-        "it, write under torch.no_grad(). To compute with it, write to a copy"
+        "Your code writes to a slice or a view of a trainable leaf while gradients are recorded. To update "
+        "the leaf, write under `torch.no_grad()`. To compute with it, write to a copy"
     ),
     "leaf Variable that requires grad": (
-        "a trainable leaf is overwritten while gradients are recorded. To update it, "
-        "write under torch.no_grad(). To compute with it, use the out-of-place operation"
+        "Your code writes to a trainable leaf while gradients are recorded. To update the leaf, write under "
+        "`torch.no_grad()`. To compute with it, use the out-of-place operation"
     ),
     "moved into the graph interior": (
-        "a leaf was given a history after it had been used: it was changed in place between forward and "
+        "A leaf became a non-leaf after it had been used: your code changed it in place between forward and "
         "backward, while gradients were recorded"
     ),
     "does not require grad and does not have a grad_fn": (
-        "no recorded operation connects this tensor to one that requires grad. It may have been computed "
-        "under no_grad() or in inference mode, cut off by detach(), .data, .item(), numpy or "
-        "torch.tensor(...), or made of tensors that do not require grad"
+        "No recorded operation connects this tensor to one that requires grad. Typical causes are "
+        "`no_grad()`, `inference_mode()`, `detach()`, `.data`, `.item()`, NumPy, `torch.tensor(...)`, and "
+        "inputs that do not require grad"
     ),
     "appears to not have been used in the graph": (
-        "the output was not computed from this tensor. Is the tensor unused? Was the output computed from a "
-        "copy, or from a view made later? Or does the name now refer to another tensor?"
-    ),
-    "One of the differentiated Tensors does not require grad": (
-        "a gradient is asked for with respect to a tensor that does not require one. Is it a frozen "
-        "parameter, was it detached, or was requires_grad_() left out, or called after the operation?"
-    ),
-    "grad can be implicitly created only for scalar": (
-        "to go back without a given gradient needs an output of one element. Reduce the tensor, or say in "
-        "which direction: backward(gradient=v)"
-    ),
-    "can't retain_grad": (
-        "retain_grad() on a tensor without requires_grad: it will never have a gradient to retain"
-    ),
-    "register a hook on a tensor that doesn't require": (
-        "a hook on a tensor that does not require grad would never be called"
-    ),
-    "only change requires_grad flags of leaf": (
-        "requires_grad of a non-leaf cannot be switched off; detach() gives a tensor without history"
-    ),
-    "can't optimize a non-leaf": (
-        "the optimizer was given a non-leaf. Do the arithmetic first, switch requires_grad on last"
-    ),
-    "created in no_grad mode": (
-        "a view was made under no_grad and written to outside of it: autograd cannot know whether this write "
-        "counts"
-    ),
-    "returns multiple views": "outputs of chunk, split and unbind may not be written to in place",
-    "Can't detach views in-place": "detach_() does not work on a view; detach() does",
-    "detached in-place": "detach_() took the history from a tensor that another computation had saved",
-    "single memory location": (
-        "several elements of what is written to share one memory cell, as in an expanded tensor: clone() "
-        "before writing"
-    ),
-    "nference tensor": (
-        "a tensor that was allocated in inference_mode is used where gradients are recorded, or written to: "
-        "use no_grad there, or clone() it"
-    ),
-    "call numpy() on Tensor that requires grad": (
-        "numpy leaves the graph: .detach().numpy() is for values that need no gradient"
-    ),
-    "incorrect number of gradients": (
-        "the backward of a Function returns one value for every argument of forward, None for what is no "
+        "The output was not computed from this tensor. Check whether the tensor is unused, whether the "
+        "output was computed from a copy or a later view of it, and whether its name now refers to another "
         "tensor"
     ),
-    "invalid gradient at index": "the backward of a Function returned a gradient that does not fit its input",
-    "marked as dirty": "a tensor passed to mark_dirty must also be returned by forward",
-    "can only save variables": "save_for_backward takes tensors only; numbers are kept on ctx",
-    "before Module.__init__() call": "the first line of __init__ has to be super().__init__()",
-    "as parameter '": (
-        "an attribute that holds a Parameter accepts only a Parameter or None; change its values in place "
-        "under no_grad"
+    "One of the differentiated Tensors does not require grad": (
+        "Your code asks for the gradient with respect to a tensor that does not require grad. Check "
+        "whether it is a frozen parameter, whether it was detached, and whether `requires_grad_()` is "
+        "missing or comes after the operation"
     ),
-    "more than one parameter group": "a parameter was given to the optimizer twice",
+    "grad can be implicitly created only for scalar": (
+        "`backward()` without an argument needs a tensor of one element. Reduce the tensor to one element, "
+        "or pass a vector: `backward(gradient=v)`"
+    ),
+    "can't retain_grad": "A tensor that does not require grad never has a gradient to retain",
+    "register a hook on a tensor that doesn't require": (
+        "A hook on a tensor that does not require grad would never be called"
+    ),
+    "only change requires_grad flags of leaf": (
+        "You cannot switch off `requires_grad` of a non-leaf. `detach()` returns a tensor that is not "
+        "connected to the graph"
+    ),
+    "can't optimize a non-leaf": (
+        "The optimizer got a non-leaf. Do the arithmetic first, and set `requires_grad` last"
+    ),
+    "created in no_grad mode": (
+        "Your code made a view under `no_grad()` and wrote to it outside: autograd cannot know whether it "
+        "must record this write"
+    ),
+    "returns multiple views": (
+        "Autograd does not allow in-place writes to the outputs of `chunk`, `split` and `unbind`"
+    ),
+    "Can't detach views in-place": "`detach_()` does not work on a view. `detach()` does",
+    "detached in-place": (
+        "`detach_()` disconnected a tensor from the graph after another computation had saved it"
+    ),
+    "single memory location": (
+        "Several elements of the tensor that your code writes to share one memory cell, as in an expanded "
+        "tensor. Call `clone()` before you write"
+    ),
+    "nference tensor": (
+        "A tensor that was allocated in `inference_mode()` is used where gradients are recorded, or is "
+        "written to. Use `no_grad()` there instead, or `clone()` the tensor"
+    ),
+    "call numpy() on Tensor that requires grad": (
+        "NumPy is outside the graph. Use `.detach().numpy()` for values that need no gradient"
+    ),
+    "incorrect number of gradients": (
+        "The `backward` of a Function must return one value for every argument of `forward`, and `None` "
+        "for an argument that is not a tensor"
+    ),
+    "invalid gradient at index": (
+        "The `backward` of a Function returned a gradient that does not match its input, for example in shape"
+    ),
+    "marked as dirty": "`forward` must also return every tensor that it passes to `mark_dirty`",
+    "can only save variables": "`save_for_backward` takes only tensors. Store numbers as attributes of `ctx`",
+    "before Module.__init__() call": "The first line of `__init__` must be `super().__init__()`",
+    "as parameter '": (
+        "An attribute that holds a Parameter accepts only a Parameter or `None`. Change the values of the "
+        "Parameter in place, under `no_grad()`"
+    ),
+    "more than one parameter group": "Your code passes a parameter to the optimizer twice",
     "support the deepcopy protocol": (
-        "only a leaf can be deep-copied; copy a non-leaf with detach().clone()"
+        "`deepcopy` works only for leaves. Copy a non-leaf with `detach().clone()`"
     ),
     "got an empty parameter list": (
-        "the optimizer was given no parameters. Was a generator of them used up before?"
+        "The optimizer got no parameters. Check whether an earlier loop used up the generator `parameters()`"
     ),
     "'tuple' object has no attribute 'detach'": (
-        "a tuple is detached member by member; an LSTM's state, for one, is a tuple (h, c)"
+        "Detach each entry of a tuple. For example, the state of an LSTM is a tuple `(h, c)`"
     ),
     "unexpected keyword argument 'retain_variables'": (
-        "retain_variables is called retain_graph, and is rarely the cure"
+        "Today, `retain_variables` is called `retain_graph`, and you rarely need it"
     ),
 }
 
@@ -125,20 +134,20 @@ _OTHER_DEVICE_ERRORS = ("at start of device string", "out of memory", "CUDA erro
 _WITHOUT_GPU = ("Tried to instantiate dummy base class", "allocated_bytes.all.current")
 #: Parts of errors, other than RuntimeErrors, that torch raises if it was built without a device.
 _OF_BUILD = ("not compiled with", "module 'torch._C' has no attribute", "No module named 'torch.")
-_NO_GPU = "The grader has no GPU. Compute on the device of the tensors you are given."
+_NO_GPU = "The grader has no GPU. Compute on the device of the input tensors."
 
 _NO_GRAD = (
-    "either no backward has reached that tensor, or it is not a leaf, or its .grad was cleared (zero_grad() "
-    "sets it to None)"
+    "no backward has reached the tensor, it is not a leaf, or its `.grad` was cleared (`zero_grad()` sets "
+    "it to None)"
 )
 _NO_GRAD_FN = (
-    "this grad_fn is None: the tensor is a leaf, or was computed while nothing was recorded, or was detached"
+    "This `grad_fn` is None: the tensor is a leaf, was detached, or was computed while autograd recorded "
+    "nothing"
 )
-_NONE = (
-    "this value is None. Is a return missing in a function that is called, or is None one of the values here?"
-)
+_NONE = "A value is None here. Look for a called function without a `return`, and for an input that is None"
 _NO_NAME = (
-    "this name had no value when it was used. Is it spelled otherwise, or did its own cell not run through?"
+    "This name had no value when your code used it. Check its spelling, and whether the cell that defines "
+    "it ran to its end"
 )
 
 
@@ -147,24 +156,24 @@ UNCONFIRMED = "UnconfirmedError"
 
 
 def diagnose(error: Raised) -> str:
-    """One sentence on the meaning of an error, with its class, its place and the start of its own text."""
+    """Sentences about an error: its class, its place and the start of its own text; then what it means."""
     if "MemoryError" in error.types:
-        return "your code used up the memory a notebook may have; does something grow without end?"
+        return (
+            "your code used all the memory that a notebook may use. Look for something that grows without "
+            "end."
+        )
     needs_gpu = _needs_gpu(error)
     said = "" if needs_gpu else beginning(error.text)  # torch names parts of its own then
     name = "an error" if error.type == UNCONFIRMED else printable(error.type)
     text = f"{name}: {said}".removesuffix(": ")
     if error.line:
-        event = f"{_place(error)}: {quoted(error.line)} stopped with {text}"
+        event = f"{_place(error)}, {quoted(error.line)} raised {text}"
     elif error.where:
-        event = f"your code stopped in code {error.where}, with {text}"
+        event = f"in code {error.where}, your code raised {text}"
     else:
-        event = f"code that uses what your call returned or changed stopped with {text}"
-    if needs_gpu:
-        return f"{event}. {_NO_GPU}"
-    meaning = meaning_of(error)
-    sentence = f"{event} — {meaning}" if meaning else event
-    return sentence if sentence.endswith(("?", "!")) else f"{sentence}."
+        event = f"code that uses the result, or an object that your call changed, raised {text}"
+    sentences = [event, meaning_of(error) or ""]
+    return " ".join(each if each.endswith((".", "?", "!")) else f"{each}." for each in sentences if each)
 
 
 def finding_of(error: Raised, kind: Kind, text: str = "", group: str = "") -> Finding:
@@ -196,8 +205,13 @@ def finding_of(error: Raised, kind: Kind, text: str = "", group: str = "") -> Fi
 def _place(error: Raised) -> str:
     """The function in which the error happened, or the line of a cell."""
     if error.function:
-        return f"in {printable(error.function)} (code {error.cell})"
+        return f"in {_function(error.function)} (code {error.cell})"
     return f"in code {error.where}"
+
+
+def _function(name: str) -> str:
+    """A function's name as code; "a lambda" and the like are unchanged."""
+    return code(printable(name)) if name.isidentifier() else printable(name)
 
 
 def with_article(noun: str) -> str:
@@ -215,7 +229,7 @@ def beginning(text: str) -> str:
 
 
 def meaning_of(error: Raised) -> str | None:
-    """The meaning of an error, if it is certain, or a question about a likely cause."""
+    """What an error means and where to look, in sentences without the last full stop; None if unknown."""
     if "'NoneType'" in error.text and error.type in {"AttributeError", "TypeError"}:
         return _meaning_of_none(error)
     if error.type == "NameError" and "is not defined" in error.text:
@@ -250,9 +264,9 @@ def _meaning_of_none(error: Raised) -> str:
     """The meaning of a None: `.grad.zero_()` leaves no choice, `lr * w.grad` leaves one."""
     attribute = _ATTRIBUTE.search(error.text)
     if attribute and f".grad.{attribute[1]}" in error.line:
-        return f"this .grad is None: {_NO_GRAD}"
+        return f"This `.grad` is None: {_NO_GRAD}"
     if attribute and f".grad_fn.{attribute[1]}" in error.line:
         return _NO_GRAD_FN
     if not attribute and _GRAD.search(error.line):
-        return f"something is None here. If it is the .grad: {_NO_GRAD}"
+        return f"A value is None here. If it is the `.grad`, {_NO_GRAD}"
     return _NONE

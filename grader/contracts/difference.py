@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +11,7 @@ from itertools import product
 from typing import Any
 
 from grader.sandbox.values import Raised, Tensor
+from grader.text import code
 
 #: Relative (and, scaled by the largest element, absolute) tolerance by dtype; other dtypes must be exact. A
 #: Python number counts as a float32, because it usually is the .item() of one.
@@ -134,6 +136,48 @@ def how_it_differs(seen: Any, expected: Any, others: Mapping[str, Any] | None = 
     return difference.clause if difference else None
 
 
+#: How a clause about "it" begins, and how the same clause about a subject does. ``{is}``, ``{has}`` and
+#: ``{holds}`` agree with the subject.
+_ABOUT = {
+    r"here it is ": "here {subject} {is} ",
+    r"it (is|has|holds) ": "{subject} {verb} ",
+    r"its (shape|dtype|sign) is ": "the {1} of {subject} is ",
+    r"its (entries|rows|values) (are|cannot) ": "the {1} of {subject} {2} ",
+    r"all its (entries|rows) are ": "all {1} of {subject} are ",
+    r"all (\d+) of its entries are ": "all {1} entries of {subject} are ",
+    r"(\d+) of its (\d+) entries ": "{1} of the {2} entries of {subject} ",
+    r"only the (\w+(?: \d+)?) of its (\d+) (\w+) ": "only the {1} of the {2} {3} of {subject} ",
+    r"summed over (dimensions? [\w ]+), it is ": "summed over {1}, {subject} {is} ",
+}
+_PLURALS = {"is": "are", "has": "have", "holds": "hold"}
+
+
+def about(place: str, clause: str) -> str:
+    """A clause about a place instead of "it": ``it is 0 everywhere`` becomes "`bias` is 0 everywhere".
+
+    Args:
+        place: a name or a path, which is code; a phrase such as ``the losses``; or a condition, which begins
+            with "if" and is followed by the clause. If empty, the clause is unchanged.
+        clause: as in `Difference`; if empty, the place is said to be wrong.
+    """
+    if not place:
+        return clause
+    if place.startswith("if "):
+        return f"{place}, {clause or 'it is wrong'}"
+    subject = code(place)
+    is_plural = subject.startswith("the ") and subject.endswith("s") and not subject.endswith(("ss", "us"))
+    verbs = {verb: _PLURALS[verb] if is_plural else verb for verb in _PLURALS}
+    if not clause:
+        return f"{subject} {verbs['is']} wrong"
+    for beginning, form in _ABOUT.items():
+        match = re.match(beginning, clause)
+        if match:
+            groups = match.groups()
+            words = {"subject": subject, "verb": verbs.get(groups[0], "") if groups else "", **verbs}
+            return f"{form.format(None, *groups, **words)}{clause[match.end() :]}"
+    return f"{subject}: {clause}"
+
+
 @dataclass(frozen=True)
 class Difference:
     """The difference between an observed and an expected value.
@@ -142,7 +186,7 @@ class Difference:
         clause: such as ``it is 0 everywhere``; empty if the difference has no name.
         kind: one word: ``zero``, ``multiple``, ``shape``, ``type``, ``error`` ...
         says_all: whether a hint about the student's idea would mislead.
-        place: the place in a structure, such as ``bias`` or ``part [2][0]``, or empty.
+        place: the place in a structure, such as ``bias`` or ``entry [2][0]``, or empty.
         is_none: whether the observed value is None.
         error: the error that ``attempt`` caught instead of a value.
     """
@@ -209,9 +253,9 @@ def _other_shape(seen: _Values, expected: _Values) -> str | None:
     if number == right and number and pair.is_seen(expected.numbers):
         return "its values are right"
     if number != right and (summed := _summed_over(seen, expected)):
-        return f"it is right once it is summed over {summed}"
+        return f"summed over {summed}, it is right"
     is_part = 0 < number < right and seen.shape[1:] == expected.shape[1:]
-    return "it holds the first entries only" if is_part and pair.is_seen(expected.numbers[:number]) else None
+    return "it holds only the first entries" if is_part and pair.is_seen(expected.numbers[:number]) else None
 
 
 def _summed_over(seen: _Values, expected: _Values) -> str | None:
@@ -242,6 +286,8 @@ Others = Mapping[str, Sequence[float]]
 
 
 def _part(number: int, pair: Pair) -> str:
+    if number == len(pair.seen):
+        return f"all {number} of its entries are"
     return f"{number} of its {len(pair.seen)} entries {'is' if number == 1 else 'are'}"
 
 
@@ -357,7 +403,7 @@ def _rounded(pair: Pair, _: Others) -> str | None:
     for decimals in range(1, _MAX_DECIMALS + 1):
         error = 0.51 * 10**-decimals
         if all(abs(s - round(s, decimals)) <= 1e-6 * abs(s) and abs(s - e) <= error for s, e in numbers):
-            return f"it is right{to_decimals(decimals, len(numbers)) or ' to a few decimals'} only"
+            return f"it is accurate{to_decimals(decimals, len(numbers)) or ' to a few decimals'} only"
     return None
 
 
@@ -368,9 +414,9 @@ def _nearly(pair: Pair, _: Others) -> str | None:
     largest = max(abs(e) for e in pair.expected if math.isfinite(e))
     error = max(abs(s - e) / max(abs(e), largest / 100) for s, e in pair.wrong)
     return (
-        f"here it is off by {100 * error:.1g} %"
+        f"here it is off by {100 * error:.1g}%"
         if len(pair.seen) == 1
-        else f"here it is off by up to {100 * error:.1g} %"
+        else f"here it is off by up to {100 * error:.1g}%"
     )
 
 

@@ -19,11 +19,11 @@ from grader.contracts.comparison import (
     require_single_values,
 )
 from grader.contracts.diagnosis import finding_of
-from grader.contracts.difference import Difference, difference_of, is_fully_precise, rounding_of
+from grader.contracts.difference import Difference, about, difference_of, is_fully_precise, rounding_of
 from grader.contracts.finding import FailedCheckError, Finding, diagnosis_and_hint, wrong
 from grader.contracts.observation import is_gradients
 from grader.sandbox.values import Raised, Tensor
-from grader.text import capital
+from grader.text import capital, code, series
 
 OVERWRITTEN = "modified by an inplace operation"
 FREED = "backward through the graph a second time"
@@ -41,17 +41,17 @@ RUNGS = {
     "none": "{Of} is None, so it has no gradients.",
     "type": "{Of} is {kind}, not a tensor, so it has no gradients.",
     "error": "{Of} cannot be computed",
-    "no history": "{Of} does not require grad: it is not connected to {names} by the autograd graph.",
-    "shape of output": "{Of} has the shape {shape} instead of {right}.",
+    "no history": "{Of} does not require grad: the autograd graph does not connect it to {names}.",
+    "shape of output": "{Of} has shape {shape} instead of {right}.",
     "overwritten": "`backward()` on {of} fails: a tensor that autograd had saved was overwritten.",
     "freed": "`backward()` on {of} fails: an earlier backward pass freed saved tensors of its graph.",
     "raised": "`backward()` on {of} fails",
-    "gone": "After your call, {name} {is} gone from the caller's objects, so {of} gives {it} no gradient.",
-    "frozen": "{Name} {does} not require grad, so {of} gives no gradient to it.",
+    "gone": "After your call, the caller's objects no longer include {name}, so {of} gives {it} no gradient.",
+    "frozen": "{Name} {does} not require grad, so {of} gives {it} no gradient.",
     "not connected": "{Name} {gets} no gradient from {of}: the graph does not connect them.",
     "missing": "The {gradient} of {name} {is} None.",
     "connected": "{Name} {gets} a gradient from {of}, but must not.",
-    "shape": "The gradient of {of} with respect to {name} has the shape {shape}, and {name} has {right}.",
+    "shape": "The gradient of {of} with respect to {name} has shape {shape}, but {name} has shape {right}.",
     **dict.fromkeys(["nan", "zero", "multiple", "length", "digits", "wrong"], _WRONG),
 }
 _OF_WRONG_VALUES = "The {values} wrong, and so {is} its {gradient} with respect to {name}."
@@ -229,7 +229,7 @@ class _Ladder:
         difference = difference_of(numbers, expected, {})
         if difference is not None and difference.kind in {"multiple", "length"}:
             sentence = self._of_wrong_numbers(names, seen, right)
-            of_each = replace(difference, clause=f"of each, {difference.clause}")
+            of_each = replace(difference, clause=about("each of them", difference.clause))
             pair = seen.gradients[names[0]], right.gradients[names[0]]
             text = self._explained("*", difference.kind, pair)
             message = joined(because(sentence, of_each), text)
@@ -250,7 +250,7 @@ class _Ladder:
         if rung == "shape":  # the message may show the right shape: it is that of the differentiated tensor
             sentence = self._sentence(rung, name, shape=gradient.shape, right=expected.shape)
             how = difference_of(gradient, expected, self._others)
-            message = f"{sentence[:-1]}: {how.clause}." if how else sentence
+            message = f"{sentence[:-1]}; {how.clause}." if how else sentence
         else:
             message = because(sentence, difference)
         message, hint = joined(message, text), diagnosis_and_hint(text)[1]
@@ -333,7 +333,6 @@ def joined(sentence: str, text: str) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names as in ``a, b and c``; if there are many, the first five and the number of the others."""
-    if len(names) > 6:
-        names = [*names[:5], f"{len(names) - 5} more"]
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+    """Names as in "`a`, `b` and `c`"; if there are many, the first five and the number of the others."""
+    texts = [code(name) for name in names]
+    return series(texts if len(texts) <= 6 else [*texts[:5], f"{len(texts) - 5} more"])

@@ -10,7 +10,7 @@ from grader.contracts.diagnosis import finding_of
 from grader.contracts.finding import Finding
 from grader.sandbox.evidence import ENDINGS, NotObserved, RequestRaised
 from grader.sandbox.values import Tensor, is_cut_off
-from grader.text import capital
+from grader.text import capital, code
 
 _Path = tuple[str | int, ...]
 _PLAIN = {type(None), bool, int, float, str, list, tuple, dict, Tensor}
@@ -37,7 +37,7 @@ def other_form(seen: Any, expected: Any) -> Finding | None:
     """
     mismatch = _other_form(seen, expected, ())
     if mismatch is not None and is_cut_off(seen):
-        return _of_form("a part of the result was omitted, because it is too large")
+        return _of_form("the result is too large, so a part of it was omitted")
     return mismatch
 
 
@@ -56,7 +56,7 @@ def _other_form(seen: Any, expected: Any, path: _Path) -> Finding | None:
     if isinstance(expected, dict):
         missing = [key for key in expected if key not in seen]
         if missing:
-            return _of_form(f"{_place(path)} has no entry {missing[0]!r}")
+            return _of_form(f"{_place(path)} has no entry `{missing[0]!r}`")
         keys: Iterable[Any] = expected
     elif isinstance(expected, list | tuple):
         keys = range(min(len(seen), len(expected)))
@@ -84,7 +84,9 @@ def _place(path: _Path) -> str:
         return "the result"
     top, *below = path
     looked_up = "".join(f"[{key!r}]" for key in below)
-    return f"in the result, {top if isinstance(top, str) else f'entry [{top}]'}{looked_up}"
+    return (
+        f"in the result, {code(top + looked_up) if isinstance(top, str) else f'entry `[{top}]{looked_up}`'}"
+    )
 
 
 def is_gradients(value: Any) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from grader.sandbox.values import ReturnedNone
-from grader.text import quoted
+from grader.text import code, quoted
 
 #: By the cause: why the value of an expression was None, and what to do next.
 _CAUSES = {
     "grad": (
-        "{value} held no gradient. `backward()` fills the `.grad` of leaves that require grad and that the"
+        "{value} was None. `backward()` fills the `.grad` of leaves that require grad and that the"
         " loss was computed from. If the tensor is not a leaf, read the `.grad` of the leaf, or call"
         " `retain_grad()` before `backward()`."
     ),
@@ -20,8 +20,8 @@ _CAUSES = {
         "the call {value} returns None. If it changes an object, return that object. If it calls a function"
         " of yours, check the `return` there."
     ),
-    "None": "a value is expected.",
-    "value": "{value} was None. Print it in the line above to see where that comes from.",
+    "None": "the task asks for a value.",
+    "value": "{value} was None. Print it in the line above to see where it becomes None.",
 }
 
 
@@ -30,12 +30,12 @@ def why_none(returned: ReturnedNone) -> str:
 
     It asks "is a return missing?" only if no ``return`` has a value.
     """
-    message = f"{returned.function} returned None"
+    message = f"{code(returned.function)} returned None"
     if returned.ended == "without a value":
         return f"{message}: is a return missing?"
     if returned.ended == "":
         return f"{message} instead of a value. Print the value in the line above its `return`."
     why = _CAUSES.get(returned.cause, _CAUSES["value"]).format(value=quoted(returned.value))
     is_direct = returned.statement in (returned.value, f"return {returned.value}")
-    source = "" if is_direct else f", whose value is that of {quoted(returned.value)}"
-    return f"{message}, by {quoted(returned.statement)}{source}: {why}"
+    source = "" if is_direct else f", whose value comes from {quoted(returned.value)}"
+    return f"{message} at {quoted(returned.statement)}{source}: {why}"

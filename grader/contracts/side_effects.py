@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from grader.contracts.check import entries
 from grader.sandbox.values import Tensor
+from grader.text import code, printable
 
 #: The parts of an object that may change, as in ``w:version``. The ``frozen grad`` is the ``.grad`` of what
 #: requires no grad, which no backward fills: what is said of ``grad`` is not said of it.
@@ -33,7 +35,7 @@ _FLAG = (
     "Avoid `requires_grad_()` and `detach_()` on the caller's tensors. If you change a flag, restore it, "
     "even if an error is raised."
 )
-_RESTORE = "Leave flags and modes as they are, or restore them, even if an error is raised."
+_RESTORE = "Restore every mode and setting that you change, even if an error is raised."
 
 
 def hint_of(path_and_part: str, hint: str | None) -> tuple[str | None, bool]:
@@ -56,26 +58,30 @@ def may_explain_others(path_and_part: str) -> bool:
 
 #: A sentence about each mode of ``grader/runtime/torch_state.py`` that a function left changed.
 _MODES = {
-    "grad mode": "Your function leaves gradients switched {now} for the whole program; they were {then}.",
-    "threads": "Your function leaves a thread running: {now} besides the main one, {then} before the call.",
-    "global hooks": "Your function leaves a global hook behind, which runs for every module or optimizer.",
-    "default dtype": "Your function leaves the default dtype changed: it was {then} and is {now}.",
-    "way of printing tensors": "Your function leaves the way in which torch prints tensors changed.",
-    "recursion limit": "Your function leaves the recursion limit changed: it was {then} and is {now}.",
+    "grad mode": (
+        "After your call, gradients are {now} for the rest of the program; before it, they were {then}."
+    ),
+    "threads": (
+        "After your call, the number of threads besides the main one is {now}; before it, it was {then}."
+    ),
+    "global hooks": "Your function leaves a global hook, which runs for every module or optimizer.",
+    "default dtype": "Your call changes the default dtype from {then} to {now}.",
+    "way of printing tensors": "Your call changes how torch prints tensors.",
+    "recursion limit": "Your call changes the recursion limit from {then} to {now}.",
 }
-_ALIAS = " If the caller's code refers to the same .grad under another name, that changes too."
-_HELD = "an optimizer or a second name that held the old one still does."
-_ANY_MODE = "Your function leaves {name} changed for the whole program: it was {then} and is {now}."
+_ALIAS = " Any other reference to this tensor shows the new values, too."
+_HELD = "an optimizer or a variable that refers to the old object still does."
+_ANY_MODE = "Your call changes {name} for the rest of the program: it was {then} and is now {now}."
 
 
 def _changes_of(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Each part of the object at a path that changed between two records, and a sentence about it."""
     if now["kind"] == "gone":
-        yield "identity", f"The caller's {path} is gone."
+        yield "identity", f"After your call, the caller's {code(path)} no longer exists."
         return
     if then["kind"] != now["kind"]:
         other = "None" if now.get("value", now) is None else "another object"
-        yield "identity", f"The caller's {path} is {other} now."
+        yield "identity", f"The caller's {code(path)} is now {other}."
         return
     match then["kind"]:
         case "modes":
@@ -89,9 +95,9 @@ def _changes_of(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> I
         case "value" | "object" as kind:
             if now[kind] != then[kind]:
                 change = (
-                    f"was {then[kind]} and is {now[kind]} now" if kind == "value" else "is another object now"
+                    f"was {then[kind]} and is now {now[kind]}" if kind == "value" else "is now another object"
                 )
-                yield ("value" if kind == "value" else "identity"), f"The caller's {path} {change}."
+                yield ("value" if kind == "value" else "identity"), f"The caller's {code(path)} {change}."
         case unknown:  # a student's process sent it
             raise ValueError(f"there are no records of the kind {unknown!r}")
 
@@ -99,37 +105,45 @@ def _changes_of(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> I
 def _modes(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, value in then.items():
         if now[name] != value:
-            words = [("on" if v else "off") if isinstance(v, bool) else v for v in (value, now[name])]
+            words = [
+                ("enabled" if v else "disabled") if isinstance(v, bool) else v for v in (value, now[name])
+            ]
             yield name, _MODES.get(name, _ANY_MODE).format(name=name, then=words[0], now=words[1])
 
 
 def _tensor(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     old, new = then["tensor"], now["tensor"]
     if new.identity != old.identity:
-        yield "identity", f"The caller's {path} is another object now: {_HELD}"
+        yield "identity", f"The caller's {code(path)} is now another object: {_HELD}"
     yield from _data(path, old, new)
     if old.grad_fn and not new.grad_fn:
-        cut = f"The caller's {path} is cut off from its graph"
-        yield "cut", f"{cut}: its grad_fn was {old.grad_fn} and is None now."
+        cut = f"Your call disconnects the caller's {code(path)} from its graph"
+        yield "cut", f"{cut}: its `grad_fn` was {old.grad_fn} and is now None."
     elif new.requires_grad != old.requires_grad:
-        effect = "" if new.requires_grad else ": it no longer gets a gradient"
-        change = f"was {old.requires_grad} and is {new.requires_grad} now{effect}."
-        yield "requires_grad", f"requires_grad of the caller's {path} {change}"
+        effect = "" if new.requires_grad else ", so it no longer gets a gradient"
+        change = f"from {old.requires_grad} to {new.requires_grad}{effect}."
+        yield "requires_grad", f"Your call changes `requires_grad` of the caller's {code(path)} {change}"
     if new.grad_fn and (new.is_leaf, new.grad_fn) != (old.is_leaf, old.grad_fn):
-        history = f"the grad_fn {new.grad_fn}: it was changed in place while gradients were recorded."
-        yield "history" if new.is_leaf == old.is_leaf else "is_leaf", f"The caller's {path} has {history}"
+        history = f"has the `grad_fn` {new.grad_fn}: autograd recorded a write to it."
+        yield (
+            "history" if new.is_leaf == old.is_leaf else "is_leaf",
+            f"After your call, the caller's {code(path)} {history}",
+        )
     if new.retains_grad != old.retains_grad:
         yield (
             "retains_grad",
-            f"The caller's {path} still retains its gradient: your function called retain_grad() on it.",
+            (
+                f"The caller's {code(path)} still retains its gradient: your function called "
+                "`retain_grad()` on it."
+            ),
         )
     of_grad = _grad(path, old.grad, new.grad)
     if not of_grad and now["held"] is False:
-        held = f"The tensor that was {path}.grad before your call has other values now"
-        of_grad = f"{held}: the caller may still hold it."
+        held = f"Your call changes the values of the tensor that was {code(f'{path}.grad')} before"
+        of_grad = f"{held}: the caller may still refer to it."
     if of_grad:
         frozen = not old.requires_grad and not new.requires_grad
-        why = f" {path} does not require grad: leave its .grad alone." if frozen else ""
+        why = f" {code(path)} does not require grad, so leave its `.grad` unchanged." if frozen else ""
         yield "grad" if old.requires_grad else "frozen grad", f"{of_grad}{why}"
     yield from _hooks(path, then["hooks"], now["hooks"])
     yield from _attributes(path, then["attributes"], now["attributes"])
@@ -137,21 +151,30 @@ def _tensor(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Itera
 
 def _data(path: str, old: Tensor, new: Tensor) -> Iterator[tuple[str, str]]:
     if new.shape != old.shape:
-        yield "shape", f"The caller's {path} had the shape {old.shape} and has the shape {new.shape} now."
+        yield (
+            "shape",
+            f"Your call changes the shape of the caller's {code(path)} from {old.shape} to {new.shape}.",
+        )
     if new.dtype != old.dtype:
-        yield "dtype", f"The caller's {path} was of {old.dtype} and is of {new.dtype} now."
+        yield (
+            "dtype",
+            f"Your call changes the dtype of the caller's {code(path)} from {old.dtype} to {new.dtype}.",
+        )
     if not _same_values(old, new):
-        yield "value", f"The values of the caller's {path} were changed."
+        yield "value", f"Your call changes the values of the caller's {code(path)}."
     if new.storage != old.storage:
         yield (
             "storage",
-            f"The caller's {path} has another storage now, and earlier views still show the old one.",
+            (
+                f"After your call, the caller's {code(path)} has another storage; earlier views still show "
+                "the old one."
+            ),
         )
     if new.version != old.version:
-        counter = f"the version counter went from {old.version} to {new.version}"
+        counter = f"its `_version` was {old.version} and is now {new.version}"
         yield (
             "version",
-            f"Autograd counts an in-place change of {path}: {counter}; a backward pass may fail.",
+            f"Your call writes to the caller's {code(path)} ({counter}), so a later `backward()` may fail.",
         )
 
 
@@ -165,64 +188,82 @@ def _same_values(old: Tensor, new: Tensor) -> bool:
 
 def _grad(path: str, old: Tensor | None, new: Tensor | None) -> str:
     """How ``.grad`` changed, or nothing; another object of the same values is the same gradient."""
+    grad = code(f"{path}.grad")
     if old is None and new is not None:
-        return f"{path}.grad was None and is filled now: a backward pass reached {path}, or you filled it."
+        cause = f"a backward pass reached {code(path)}, or your code assigned it"
+        return f"{grad} was None before your call and is now a tensor: {cause}."
     if old is not None and new is None:
-        return f"{path}.grad was filled and is None now: your call cleared it, or replaced {path}."
+        cause = f"your code cleared it, or replaced {code(path)}"
+        return f"{grad} was a tensor before your call and is now None: {cause}."
     if old is not None and new is not None and (old.shape, old.dtype) != (new.shape, new.dtype):
-        return f"{path}.grad has another shape or dtype now."
+        return f"Your call changes the shape or the dtype of {grad}."
     if old is not None and new is not None and not _same_values(old, new):
-        change = (
-            f"The values of {path}.grad were changed: a backward pass added to them, or you wrote to them."
-        )
-        return f"{change}{_ALIAS}"
+        cause = "a backward pass added to them, or your code wrote to them"
+        return f"Your call changes the values of {grad}: {cause}.{_ALIAS}"
     return ""
 
 
 def _hooks(path: str, old: list[int], new: list[int]) -> Iterator[tuple[str, str]]:
     if not set(old) <= set(new):
-        yield "hooks", f"Your function removed a hook of the caller's {path}: remove only your own."
+        yield (
+            "hooks",
+            f"Your call removes a hook that the caller registered on {code(path)}. Remove only your own.",
+        )
     elif len(new) > len(old):
         more = len(new) - len(old)
         yours = "one of your hooks is" if more == 1 else f"{more} of your hooks are"
-        yield "hooks", f"After your call, {yours} still registered on the caller's {path}."
+        yield "hooks", f"After your call, {yours} still registered on the caller's {code(path)}."
 
 
 def _attributes(path: str, old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
     for name in new:
         if name not in old:
-            yield "attributes", f"The caller's {path} has a new attribute, {name[:60]}."
+            yield (
+                "attributes",
+                f"Your call adds an attribute to the caller's {code(path)}: {code(printable(name[:60]))}.",
+            )
     for name in old:
         if name not in new:
-            yield "attributes", f"The caller's {path} has lost its attribute {name}."
+            yield (
+                "attributes",
+                f"Your call removes an attribute of the caller's {code(path)}: {code(printable(name))}.",
+            )
 
 
 def _module(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Changes of a module, or of an optimizer, which has no mode and no buffers."""
     if now["class"] != then["class"]:
-        yield "class", f"The caller's {path} is of another class now."
+        yield "class", f"Your call changes the class of the caller's {code(path)}."
     if then["kind"] == "module":
         if now["training"] != then["training"]:
-            mode, other = ("training", "eval") if then["training"] else ("eval", "training")
-            yield "training", f"The caller's {path} was in {mode} mode and is in {other} mode now."
+            mode, other = ("train", "eval") if then["training"] else ("eval", "train")
+            change = f"was in {mode} mode before your call and is now in {other} mode"
+            yield "training", f"The caller's {code(path)} {change}."
         for name in sorted(set(then["persistent"]) ^ set(now["persistent"])):
-            verb = "no longer has" if name in then["persistent"] else "has"
-            yield "persistent", f"The state_dict of the caller's {path} {verb} {name} among its buffers now."
+            verb = "no longer includes" if name in then["persistent"] else "now includes"
+            yield (
+                "persistent",
+                f"The `state_dict` of the caller's {code(path)} {verb} the buffer {code(printable(name))}.",
+            )
     yield from _hooks(path, then["hooks"], now["hooks"])
     yield from _attributes(path, then["attributes"], now["attributes"])
 
 
 def _container(path: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if now["type"] != then["type"]:
-        yield "type", f"The caller's {path} was a {then['type']} and is a {now['type']} now."
+        yield (
+            "type",
+            f"Your call changes the type of the caller's {code(path)} from {then['type']} to {now['type']}.",
+        )
     elif now["length"] != then["length"]:
         yield (
             "length",
-            f"The number of entries of the caller's {path} was {then['length']} and is {now['length']} now.",
+            (
+                f"The caller's {code(path)} had {entries(then['length'])} before your call and now has "
+                f"{now['length']}."
+            ),
         )
     elif now["entries"] != then["entries"]:
         is_order = sorted(now["entries"]) == sorted(then["entries"])
-        other = (
-            "The entries {} are in another order now." if is_order else "An entry {} is another object now."
-        )
-        yield "entries", other.format(f"of the caller's {path}")
+        change = "changes the order of the entries" if is_order else "replaces an entry"
+        yield "entries", f"Your call {change} of the caller's {code(path)}."

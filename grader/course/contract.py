@@ -257,7 +257,7 @@ def contract(  # noqa: PLR0913 - the four parts of a declaration, and what the f
         )
     words = {f"call.sequence={_name(f)}": said for said, f in cases.between.items()}
     words |= {
-        f"call.sequence={one}": f"in a second call, after the values of {one[8:]} have changed"
+        f"call.sequence={one}": f"in a second call, after the values of `{one[8:]}` have changed"
         for one in sequences
         if one.startswith("changed ")
     }

@@ -94,7 +94,7 @@ def shape_in_words(shape: str, typical: str) -> str:
         (several and sizes[0] == "1", "has one row"),
         (several and sizes[-1] == "1", "has one column"),
         (bool(several and fixed), f"has {' and '.join(fixed)}"),
-        (shape != typical and len(sizes) == len(typical.split()), "has other sizes"),
+        (shape != typical and len(sizes) == len(typical.split()), "has a different size"),
         (True, f"has {numbers.get(len(sizes), f'{len(sizes)} dimensions')}"),
     ]
     return next(words for holds, words in phrases if holds)

@@ -84,7 +84,7 @@ _VALUES = Factor(
         "ones": _asked("is 1 everywhere", "torch.ones(shape, dtype=_double)"),
         "positive": _asked("is positive", "_normal(*shape).abs() + 0.3"),
         "negative": _asked("is negative", "-_normal(*shape).abs() - 0.3"),
-        "far": _asked("is far from 0", "50 * _normal(*shape)"),
+        "far": _asked("has values far from 0", "50 * _normal(*shape)"),
         "diverged": _asked(
             "contains nan and inf",
             "_diverged(*shape)",
@@ -97,7 +97,7 @@ _VALUES = Factor(
             "has values as large as 1e38", "_huge(*shape)", line="{x} = 1.9e38 * torch.randn({shape}).sign()"
         ),
         "one value": _asked(
-            "has one value everywhere",
+            "has the same value everywhere",
             "torch.full(shape, _normal().item(), dtype=_double)",
             line="{x} = 0.7 * torch.ones({shape})",
         ),
@@ -115,7 +115,7 @@ TENSOR = {
         {
             "computed": Level("is a non-leaf", line="{x}0 = {x}.requires_grad_()\n{x} = 1 * {x}0"),
             "leaf": Level("is a leaf that requires grad", line="{x}.requires_grad_()"),
-            "plain": Level("is a tensor that doesn't require grad", line=" "),
+            "plain": Level("does not require grad", line=" "),
             "saved": _asked(
                 "is a non-leaf that `exp` returned and saved for backward",
                 line="{x}0 = {x}.requires_grad_()\n{x} = {x}0.exp()",
@@ -131,7 +131,7 @@ TENSOR = {
             ),
             "gaps": Level("is not contiguous", line="{x} = torch.stack([{x}, {x}], -1)[..., 0]"),
             "part": Level(
-                "is a part of a larger tensor",
+                "is part of a larger tensor",
                 line="{x} = torch.cat([{x}.new_zeros(3), {x}.flatten()])[3:].view({x}.shape)",
             ),
             "expanded": _asked(
@@ -141,17 +141,15 @@ TENSOR = {
     ),
     "grad": Factor(
         {
-            "none": Level("has no .grad"),
-            "filled": Level("has .grad filled beforehand", "torch.randn_like(leaf)", shows_when_typical=True),
-            "zeros": _asked("has a .grad of zeros", "torch.zeros_like(leaf)"),
-            "heavy": _asked("has a .grad of large numbers", "1e8 * torch.randn_like(leaf)"),
+            "none": Level("has no `.grad`"),
+            "filled": Level("already has a `.grad`", "torch.randn_like(leaf)", shows_when_typical=True),
+            "zeros": _asked("has a `.grad` of zeros", "torch.zeros_like(leaf)"),
+            "heavy": _asked("has a `.grad` of large numbers", "1e8 * torch.randn_like(leaf)"),
         },
         takes="leaf",
         line="{x}.grad = {source}",
     ),
-    "pending": Factor(
-        {"none": Level(), "loss": Level("is needed by a loss that was computed before the call")}
-    ),
+    "pending": Factor({"none": Level(), "loss": Level("is needed by a loss computed before the call")}),
 }
 
 MODULE = {
@@ -166,15 +164,17 @@ MODULE = {
                 line="{x} = nn.Sequential(nn.Sequential({first}, nn.Tanh()),{inside} {last})",
             ),
             "own": Level("has a parameter of its own and reads `self.training`"),
-            "bare": Level("has parameters and no modules"),
+            "bare": Level("has parameters but no submodules"),
         }
     ),
     "train": Factor(
         {
             "train": Level("is in train mode"),
-            "part eval": Level("has a part in eval mode", "part.eval()"),
+            "part eval": Level("has a submodule in eval mode", "part.eval()"),
             "eval": Level("is in eval mode", "net.eval()"),
-            "part train": Level("is in eval mode and has a part in train mode", "(net.eval(), part.train())"),
+            "part train": Level(
+                "is in eval mode, but has a submodule in train mode", "(net.eval(), part.train())"
+            ),
         },
         takes="net, part",
         shows_first=True,
@@ -196,7 +196,7 @@ MODULE = {
             "buffers": Level("has buffers", line="{x}.register_buffer('shift', torch.randn(2), False)"),
         }
     ),
-    "width": Factor({"several": Level(), "one column": Level("gives one column")}),
+    "width": Factor({"several": Level(), "one column": Level("returns one column")}),
     "inside": Factor(
         {
             "louder": Level("", "Louder()", line=" "),  # `case_text(again=True)` adds the hook LOUDER
@@ -207,37 +207,42 @@ MODULE = {
         takes="width",
     ),
     "rows": Factor(
-        {"each": Level(), "together": Level("mixes the rows", line=_HOOK + "out - 3 * out.mean(0, True))")}
+        {
+            "each": Level(),
+            "together": Level("mixes the rows of its input", line=_HOOK + "out - 3 * out.mean(0, True))"),
+        }
     ),
     "gives": Factor(
         {
             "new": Level(),
             "view": Level("returns a view", line=_HOOK + "out[:])"),
-            "half": _asked("gives another dtype than its input has", line=_HOOK + "out.half())"),
-            "a number": _asked("gives a number for each row", line=_HOOK + "out[..., 0])"),
+            "half": _asked("returns a different dtype from its input", line=_HOOK + "out.half())"),
+            "a number": _asked("returns a number for each row", line=_HOOK + "out[..., 0])"),
             "tanh": _asked("ends in tanh", line="{x}.append(nn.Tanh())"),
         }
     ),
     "numbers": Factor(
         {
             "small": Level(),
-            "large": _asked("gives large numbers", "last.weight.data.mul_(40)"),
+            "large": _asked("returns large numbers", "last.weight.data.mul_(40)"),
             "quiet": _asked("", "last.weight.data.mul_(0.1)"),
-            "even": _asked("gives numbers that hardly depend on its input", "last.weight.data.mul_(1e-4)"),
-            "high": _asked("gives numbers near 300", "last.bias.data.fill_(300.0)"),
-            "steep": _asked("gives numbers that depend strongly on its input", "last.weight.data.mul_(12)"),
-            "near 85": _asked("gives numbers near 85", "last.bias.data.fill_(85.0)"),
-            "near -85": _asked("gives numbers near -85", "last.bias.data.fill_(-85.0)"),
+            "even": _asked("returns numbers that hardly depend on its input", "last.weight.data.mul_(1e-4)"),
+            "high": _asked("returns numbers near 300", "last.bias.data.fill_(300.0)"),
+            "steep": _asked("returns numbers that depend strongly on its input", "last.weight.data.mul_(12)"),
+            "near 85": _asked("returns numbers near 85", "last.bias.data.fill_(85.0)"),
+            "near -85": _asked("returns numbers near -85", "last.bias.data.fill_(-85.0)"),
         },
         takes="last",
     ),
     "grads": Factor(
         {
-            "none": Level("has no .grad", "[]"),
-            "filled": Level("has .grad filled beforehand", "parameters", shows_when_typical=True),
-            "some": Level("has .grad filled in some parameters", "parameters[:-1]"),
+            "none": Level("has no `.grad`", "[]"),
+            "filled": Level(
+                "has parameters that already have a `.grad`", "parameters", shows_when_typical=True
+            ),
+            "some": Level("has some parameters that already have a `.grad`", "parameters[:-1]"),
             "zeros": _asked(
-                "has a .grad of zeros",
+                "has parameters with a `.grad` of zeros",
                 "parameters",
                 line="for p in {x}.parameters():\n    p.grad = torch.zeros_like(p)",
             ),
@@ -248,18 +253,16 @@ MODULE = {
     "hooks": Factor(
         {
             "no": Level(),
-            "hooked": Level("has a hook of the caller's", "_hook(net, part)", line=_HOOK + "out)"),
+            "hooked": Level("has a hook that the caller registered", "_hook(net, part)", line=_HOOK + "out)"),
             "changed": _asked(
-                "has a hook of the caller's that changes what it returns",
+                "has a hook of the caller that changes its output",
                 "_hook_that_changes(net)",
                 line=_HOOK + "3 * out)",
             ),
         },
         takes="net, part",
     ),
-    "pending": Factor(
-        {"none": Level(), "loss": _asked("is needed by a loss that was computed before the call")}
-    ),
+    "pending": Factor({"none": Level(), "loss": _asked("is needed by a loss computed before the call")}),
 }
 #: Factors that two networks of one architecture share.
 ARCHITECTURE = ("nest", "tied", "buffers", "width", "inside", "rows", "gives", "numbers")
@@ -295,21 +298,25 @@ OPTIMIZER = {
     "groups": Factor(
         {
             "one": Level("", "[{'params': held}]", line="{held}"),
-            "two groups": Level("has two groups", "_two_groups(held, 0.03)", line=_TWO_GROUPS + "0.03}}]"),
+            "two groups": Level(
+                "has two parameter groups", "_two_groups(held, 0.03)", line=_TWO_GROUPS + "0.03}}]"
+            ),
             "two alike": Level(
-                "has two groups of the same lr", "_two_groups(held, 0.1)", line=_TWO_GROUPS + "0.1}}]"
+                "has two parameter groups with the same `lr`",
+                "_two_groups(held, 0.1)",
+                line=_TWO_GROUPS + "0.1}}]",
             ),
         },
         takes="held",
     ),
-    "state": Factor({"fresh": Level(), "stepped": Level("has made steps", line=_STEPPED)}),
+    "state": Factor({"fresh": Level(), "stepped": Level("has already made steps", line=_STEPPED)}),
     "holds": Factor(
         {
             "all": Level("", "last"),
-            "holds all": _asked("holds all parameters of {last}", "last"),
-            "holds some": _asked("holds some parameters of {last}", "last[:1]"),
-            "holds some last": _asked("holds some parameters of {last}, in its last group", "last[:1]"),
-            "none": _asked("holds no parameter of {last}", "[]"),
+            "holds all": _asked("holds all parameters of `{last}`", "last"),
+            "holds some": _asked("holds some parameters of `{last}`", "last[:1]"),
+            "holds some last": _asked("holds some parameters of `{last}`, in its last group", "last[:1]"),
+            "none": _asked("holds no parameter of `{last}`", "[]"),
         },
         takes="last",  # the parameters of the last argument, whose name the phrases have
     ),
@@ -319,18 +326,20 @@ INPUTS = {
     "list": Factor(
         {
             "differ": Level("", "[one(n) for n in rows]"),
-            "alike": Level("has tensors of one shape", "[one(rows[0]) for _ in rows]"),
+            "alike": Level("contains tensors of the same shape", "[one(rows[0]) for _ in rows]"),
             "twice": Level(
-                "has a tensor twice", "_twice(one, rows)", line="{x} = [{one3}, {one2}]\n{x}.append({x}[0])"
+                "contains the same tensor twice",
+                "_twice(one, rows)",
+                line="{x} = [{one3}, {one2}]\n{x}.append({x}[0])",
             ),
             "views": Level(
-                "has views of one memory",
+                "contains views that share storage",
                 "_views(one(rows[0]))",
                 line="{x} = [{one3}]\n{x} += [{x}[0][:2], {x}[0][1:]]",
             ),
             "empty": Level("is empty", "[]"),
             "single": Level("has one entry", "[one(1)]"),
-            "3 dims": Level("has tensors of 3 dimensions", "[one(2, n) for n in rows]"),
+            "3 dims": Level("contains tensors with 3 dimensions", "[one(2, n) for n in rows]"),
         },
         takes="one, rows",
         line="{x} = {source}",
@@ -342,8 +351,8 @@ PAIRS = {
         {
             "differ": Level("", "(n + 2, n, n + 5)"),
             "single": Level("has one entry", "(n + 1,)"),
-            "alike": Level("has batches of one size", "(n + 1, n + 1)"),
-            "one row": _asked("has one row", "(1,)"),
+            "alike": Level("contains batches of the same size", "(n + 1, n + 1)"),
+            "one row": _asked("has one batch of one row", "(1,)"),
         },
         takes="n",
         line="{x} = [(torch.randn(n, {inputs}), {y}) for n in {source}]",
@@ -352,13 +361,13 @@ PAIRS = {
         {
             "none": Level(),
             "shape": _asked(
-                "has a batch of a wrong shape", line="{x}[-1] = (torch.randn(2, {wider}), {x}[-1][1])"
+                "contains a batch of the wrong shape", line="{x}[-1] = (torch.randn(2, {wider}), {x}[-1][1])"
             ),
             "own": _asked(
-                "has a batch at which the network raises an error of its own", line=_BREAKS + "ValueError"
+                "contains a batch for which the network raises a custom error", line=_BREAKS + "ValueError"
             ),
             "interrupt": _asked(
-                "has a batch at which KeyboardInterrupt or its like stops the network",
+                "contains a batch that an exception such as `KeyboardInterrupt` stops",
                 line=_BREAKS + "KeyboardInterrupt",
             ),
         }
@@ -367,7 +376,7 @@ PAIRS = {
     "xs": Factor(
         {
             "plain": Level(),
-            "requires grad": _asked("has an x that requires grad", line="{x}[0][0].requires_grad_()"),
+            "requires grad": _asked("contains an `x` that requires grad", line="{x}[0][0].requires_grad_()"),
         }
     ),
 }
@@ -386,7 +395,7 @@ FACTORS: Mapping[str, Mapping[str, Factor]] = {
 
 #: The factors of the call, and of all arguments at once.
 CALL = {
-    "all.dtype": Factor({"float32": Level("with float32"), "float64": Level("with float64")}),
+    "all.dtype": Factor({"float32": Level("in float32"), "float64": Level("in float64")}),
     "all.sizes": Factor(
         {
             "differ": Level(),
@@ -397,17 +406,17 @@ CALL = {
     "call.mode": Factor(
         {
             "on": Level(),
-            "off": Level("called under no_grad()"),
-            "only modes": _asked("called under no_grad()"),
+            "off": Level("under `no_grad()`"),
+            "only modes": _asked("under `no_grad()`"),
         }
     ),
     "call.sequence": Factor(
         {
             "first": Level(),
-            "other": Level("in a second call, with other numbers"),
-            "other data": _asked("in a second call with the same parameters, and other data"),
-            "same": Level("in a second call, with the same arguments"),
-            "changed": Level("in a second call, after the values of its arguments have changed"),
+            "other": Level("in a second call with other arguments"),
+            "other data": _asked("in a second call with the same parameters and other data"),
+            "same": Level("in a second call with the same arguments"),
+            "changed": Level("in a second call, after the values of the arguments have changed"),
         }
     ),
     "call.memory": Factor(
@@ -420,8 +429,8 @@ CALL = {
     "call.arriving": Factor(
         {
             "typical": Level(),
-            "huge": _asked("with a huge gradient at the result"),
-            "of a mean": _asked("with the gradient of a mean at the result"),
+            "huge": _asked("with a huge incoming gradient"),
+            "of a mean": _asked("with the incoming gradient of a mean"),
         }
     ),
 }

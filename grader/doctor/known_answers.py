@@ -38,8 +38,8 @@ from grader.text import did_you_mean, quoted
 
 REFERENCE = "reference"  # the name of the reference among the answers
 
-#: `code cell 2, line 3` and `code cell 2): `y.backward()``, as `grader.contracts.diagnosis` says them.
-_PLACE = re.compile(r"code cell (?P<cell>\d+)(?:, line (?P<line>\d+)|(?=\)?: (?P<quoted>`[^`]*`)))")
+#: `code cell 2, line 3` and `code cell 2), `y.backward()``, as `grader.contracts.diagnosis` says them.
+_PLACE = re.compile(r"code cell (?P<cell>\d+)(?:, line (?P<line>\d+)|(?=\)?, (?P<quoted>`[^`]*`)))")
 #: How each word of `grader.answers` is written.
 _FORMS = {
     "accepted": '@accepted("q1")',

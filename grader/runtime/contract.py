@@ -308,7 +308,7 @@ class _Case:
             parts = [t for t in tensors_in(thing) if t.is_floating_point() and numel(t)]
             if not parts:  # it is empty
                 continue
-            slopes = {f"a factor of {name}": randn_like(t).requires_grad_() for t in parts[:1]}
+            slopes = {f"a factor of `{name}`": randn_like(t).requires_grad_() for t in parts[:1]}
             slopes |= {f"factor {n}": randn_like(t).requires_grad_() for n, t in enumerate(parts[1:])}
             loss = cat([reshape(multiply(t, s), (-1,)) for t, s in zip(parts, slopes.values(), strict=True)])
             start = {name: setup.starts[name]} if name in setup.starts else {}

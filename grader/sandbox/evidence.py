@@ -56,8 +56,8 @@ _NOT_REACHED = "this part was not reached"
 #: The reasons in words for students.
 REASONS = {
     Failure.TIMEOUT: (
-        "your code was still running after {seconds:.0f} s, and was stopped. Does a loop never end, or take "
-        "too long with large inputs?"
+        "your code was still running after {seconds:.0f} s, so it was stopped. Look for a loop that never "
+        "ends, or that takes too long for large inputs"
     ),
     Failure.LATE: "your code still ran when the {question:.0f} s of this question were over, and was stopped",
     Failure.CLOSED: (

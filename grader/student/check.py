@@ -30,7 +30,7 @@ class Failure:
     line: int = 0  # in that cell
     function: str = ""  # in which that line stands
     code: str = ""  # that line
-    meaning: str = ""  # of the error, a clause or a question
+    meaning: str = ""  # of the error: sentences, or a clause
     said: bool = False  # by a public test, not by Python
     kind: str = ""  # of the exception, where there was one
 

@@ -12,7 +12,7 @@ from grader.text import printable
 
 _MOST = 6  # levels that the sentence names
 _DTYPES = re.compile(r"(?:float|int|complex|bool)\w* or (\w+)")
-_OF_THE_CALL = re.compile(r"^(?:called|with|in)? ?(?=\S)")
+_OF_THE_CALL = re.compile(r"^(?:with|in) ")
 
 
 def coverage(question: Question) -> str:
@@ -46,8 +46,7 @@ def _of_argument(name: str, phrases: Sequence[str]) -> Iterator[str]:
         phrases = [*sorted(phrases[1:], key=_rank), *phrases[:1]]
     for phrase in map(printable, phrases):
         if name == THE_CALL:
-            of_call = _OF_THE_CALL.sub("", phrase, count=1).replace("a second call, ", "a second call ")
-            yield re.sub(r"(\w+\(\))", r"`\1`", of_call)
+            yield _OF_THE_CALL.sub("", phrase, count=1).replace("a second call, ", "a second call ")
         elif dtypes := _DTYPES.fullmatch(phrase):
             yield dtypes[1]  # the first is the typical one
         elif not phrase.startswith("its "):  # this says in which modes the layers of a network are

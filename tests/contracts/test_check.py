@@ -94,8 +94,8 @@ def test_what_is_not_rounded_has_to_be_exact(dtype):
 @pytest.mark.parametrize(
     ("number", "seen", "told"),
     [
-        (0.1, 0.1 + 1e-8, "right to float32 precision only"),
-        (0.1234567, 0.123457, r"it is what it should be, rounded to 6 decimals\)"),
+        (0.1, 0.1 + 1e-8, "accurate to float32 precision only"),
+        (0.1234567, 0.123457, r"it is the right value, rounded to 6 decimals\)"),
     ],
 )
 def test_full_precision_of_plain_numbers(number, seen, told):

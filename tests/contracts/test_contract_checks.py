@@ -217,7 +217,7 @@ BROKEN = {
         "The gradient of the result", LIMITED_IN_BACKWARD, arriving=["typical", "huge"]
     ),
     "an earlier result goes back": gradients(
-        "The gradient of the result of an earlier call, once there was another, with respect to x is wrong",
+        "The gradient of the result of an earlier call (after a later call) with respect to `x` is wrong",
         KEPT_ON_THE_CLASS,
         reference=returns("x * x"),
     ),
@@ -248,7 +248,7 @@ BROKEN = {
         **applied,
     ),
     "an optimizer steps twice": values(
-        "The optimizer makes 2 steps during your call instead of 1", f"{STEPPED}    opt.step()\n", **stepped
+        "Your call makes 2 optimizer steps instead of 1", f"{STEPPED}    opt.step()\n", **stepped
     ),
     "the gradient of a step": values(
         "the .grad of model.first.weight is wrong", STEPPED.replace("sum()", "mean()"), **stepped
@@ -305,14 +305,14 @@ BROKEN = {
         "shares storage with an earlier result", ONCE_FOR_EACH, arguments=PLAIN, sequences=["first", "same"]
     ),
     "a leaf no longer": effects(
-        "The caller's x has the grad_fn MulBackward0",
+        "the caller's `x` has the `grad_fn` MulBackward0",
         RECORDED_IN_PLACE,
         arguments={"x": tensor("n k", roles=["leaf"], grads=["none"])},
         reference=IN_PLACE,
         returns="nothing",
     ),
     "a .grad that the caller holds": effects(
-        "The tensor that was x.grad before your call has other values now",
+        "the tensor that was `x.grad` before",
         OTHER_NUMBERS_IN_GRAD,
         arguments={"x": tensor("n k", roles=["leaf"], grads=["filled"])},
     ),
@@ -324,7 +324,7 @@ BROKEN = {
     ),
     "an earlier result": effects("The next call changes what an earlier", ONE_BUFFER, arguments=PLAIN),
     "an earlier list": effects(
-        "The next call changes what an earlier call returned",
+        "A later call changes the result of an earlier call",
         "found = []\n\ndef f(x):\n    found[:] = [2 * x]\n    return found",
         arguments=PLAIN,
         reference=returns("[2 * x]"),
@@ -337,7 +337,7 @@ BROKEN = {
         sequences=["first", "changed", "changed y"],
     ),
     "memory between the entries": effects(
-        "The values of the caller's memory around x were changed",
+        "Your call changes the values of the caller's memory around x",
         ALL_OF_ITS_MEMORY,
         arguments=PLAIN,
         reference="def f(x):\n    x.fill_(2)",
@@ -347,16 +347,18 @@ BROKEN = {
         "A later call, with other", IN_TURN, arguments={"x": tensor("n k")}, sequences=["first"]
     ),
     "a write when the result dies": effects(
-        "A later call, with other arguments, changes", WHEN_IT_DIES, arguments=PLAIN, sequences=["first"]
+        "A later call with other arguments changes", WHEN_IT_DIES, arguments=PLAIN, sequences=["first"]
     ),
     "a hook at the node of a leaf": effects(
         "the caller's leaves get wrong gradients", AT_THE_NODE, gradients="none", **applied
     ),
     "a step that is replaced": effects(
-        "The caller's opt has a new attribute, step", f"{STEPPED}    opt.step = lambda: None\n", **stepped
+        "adds an attribute to the caller's `opt`: `step`",
+        f"{STEPPED}    opt.step = lambda: None\n",
+        **stepped,
     ),
     "a forward that is replaced": effects(
-        "has a new attribute, _compiled_call_impl",
+        "`: `_compiled_call_impl`",
         "def f(model, x):\n    y = model(x)\n    model._compiled_call_impl = lambda x: x\n    return y",
         gradients="none",
         **applied,
@@ -390,7 +392,7 @@ BROKEN = {
     ),
     ".grad": effects(".grad", "def f(x):\n    x.grad = None if x.is_leaf else x.grad\n    return 2 * x"),
     "values in another mode": values(
-        "Your function changes the mode (`train()` or `eval()`) of model",
+        "Your function changes the mode (`train()` or `eval()`) of `model`",
         "def f(model, x):\n    model.eval()\n    out = model(x)\n    model.train()\n    return out",
         **applied,
     ),
@@ -444,7 +446,11 @@ def test_a_thread_that_ends_soon_is_no_side_effect(judge, runs, stays):
         f"    threading.Thread(target={runs}, daemon=True).start()\n    return 2 * x"
     )
     failed = failure(assert_no_side_effects, judge("a mode is left", answer=answer))
-    assert (failed is not None and "leaves a thread running" in failed.error.finding.sentence) is stays
+    assert (
+        failed is not None
+        and "the number of threads besides the main one is 1; before it, it was 0"
+        in failed.error.finding.sentence
+    ) is stays
 
 
 @pytest.mark.parametrize("name", ["memory of its own", ".grad", "a mode is left", "rows that share memory"])
@@ -497,8 +503,8 @@ def only_where(condition, then):
         (
             only_where("not x.requires_grad and len(x) == 1", "3 * x"),
             (
-                "For example, where x has one row and is a tensor that doesn't require grad and is"
-                " transposed, with float64, in a second call, with other numbers"
+                "For example, where `x` has one row, does not require grad and is transposed, in float64, "
+                "in a second call with other arguments"
             ),
         ),
     ],
@@ -577,4 +583,4 @@ def test_a_part_is_judged_by_itself(zygote):
     assert failure(assert_same_values, contracted, cases=(), only=["second", "x"]) is None
     assert failure(assert_same_values, contracted, cases=("x.*",), only=["second", "x"]) is None
     assert "first" in failure(assert_same_values, contracted, only=["first"]).error.finding.sentence
-    assert failure(assert_same_values, contracted, only=["x"]).beginning == "Where n is 3"
+    assert failure(assert_same_values, contracted, only=["x"]).beginning == "Where `n` is 3"

@@ -1,9 +1,11 @@
 """Errors of torch become diagnoses: what a student should look for."""
 
+import string
+
 import pytest
 from msgspec.structs import replace
 
-from grader.contracts.diagnosis import diagnose, finding_of
+from grader.contracts.diagnosis import beginning, diagnose, finding_of, meaning_of
 from grader.contracts.finding import Place
 from grader.sandbox.values import Raised
 
@@ -22,7 +24,7 @@ CASES = [
     ("leaf variable has been moved into the graph interior", "changed in place between forward and back"),
     (
         "element 0 of tensors does not require grad and does not have a grad_fn",
-        "no recorded operation connects this tensor to one that requires grad. It may have been",
+        "No recorded operation connects this tensor to one that requires grad. Typical causes",
     ),
     ("The differentiated Tensor at index 1 appears to not have been used in the graph.", "not computed from"),
     ("One of the differentiated Tensors does not require grad", "with respect to a tensor that does not re"),
@@ -39,7 +41,7 @@ CASES = [
             "Output 0 of Unbind is a view and is being modified inplace. This view is the output of a"
             " function that returns multiple views."
         ),
-        "chunk, split and unbind",
+        "`chunk`, `split` and `unbind`",
     ),
     ("Can't detach views in-place. Use detach() instead.", "detach_() does not work on a view"),
     ("Trying to use a saved tensor that has been detached in-place, i.e.", "detach_() took the history"),
@@ -77,6 +79,7 @@ def test_a_text_of_torch_gets_its_meaning(text, words):
     own, _, meaning = told.partition(" — ")
     assert own.startswith(f"{STOPPED} RuntimeError: {text[:60].rstrip('.')}")
     assert words in meaning
+    assert meaning[0] in string.ascii_uppercase + "`"
     assert "{" not in meaning
     assert told.endswith((".", "?"))
     assert not told.endswith(("..", "?."))
@@ -111,7 +114,7 @@ def test_versions_are_named(text, told):
         (error("{x} {0}", "KeyError"), f"{STOPPED} KeyError: {{x}} {{0}}."),
         (
             error("index 3", "IndexError", where=""),
-            "code that uses what your call returned or changed stopped with IndexError: index 3.",
+            "code that uses the result, or an object that your call changed, raised IndexError: index 3.",
         ),
         # Of an error's text 200 characters are told, whole sentences where possible, and no hint of torch.
         (error("x" * 199 + "yz"), f"{STOPPED} RuntimeError: {'x' * 199}y."),
@@ -209,7 +212,9 @@ def test_words_of_another_error_get_no_meaning(kind, text):
 
 def test_used_up_memory_is_told_without_torchs_words():
     told = diagnose(Raised(("OutOfMemory", "MemoryError", "Exception"), "DefaultCPUAllocator: ...", "cell 3"))
-    assert told == "your code used up the memory a notebook may have; does something grow without end?"
+    assert told == (
+        "your code used all the memory that a notebook may use. Look for something that grows without end."
+    )
 
 
 @pytest.mark.parametrize(
@@ -237,8 +242,8 @@ def test_an_answer_that_needs_a_gpu_is_told_that_there_is_none(kind, text):
     types = {"NotImplementedError": ("NotImplementedError", "RuntimeError")}.get(kind, (kind,))
     raised = Raised(types, text, "cell 3, line 2", function="f", line='return x.to("cuda")')
     assert diagnose(raised) == (
-        f'in f (code cell 3): `return x.to("cuda")` stopped with {kind}. The grader has no GPU. Compute on '
-        "the device of the tensors you are given."
+        f'in `f` (code cell 3), `return x.to("cuda")` raised {kind}. The grader has no GPU. Compute on '
+        "the device of the input tensors."
     )
 
 

@@ -33,35 +33,35 @@ def right(tell):
 LADDER = {
     "return None": "The loss is None, so it has no gradients.",
     "return 1.0": "The loss is a float, not a tensor, so it has no gradients.",
-    "return (w1 @ w2).detach().mean()": "The loss does not require grad: it is not "
-    "connected to w1 and w2 by the autograd graph.",
-    "return ((w1 @ w2) ** 2).mean(1)": "The loss has the shape (3,) instead of ().",
+    "return (w1 @ w2).detach().mean()": "The loss does not require grad: the "
+    "autograd graph does not connect it to `w1` and `w2`.",
+    "return ((w1 @ w2) ** 2).mean(1)": "The loss has shape (3,) instead of ().",
     "y = (w1 @ w2) ** 2; w1.data.add_(0); w1.detach().add_(1); return y.mean()": "`backward()` on the loss "
     "fails: a tensor that autograd had saved was overwritten.",
     "y = ((w1 @ w2) ** 2).mean(); y.backward(); return y": "`backward()` on the loss fails: an earlier "
     "backward pass freed saved tensors of its graph.",
     "y = (w1 @ w2).mean(); y.register_hook(lambda g: 1 / 0); return y": "`backward()` on the loss fails: ",
     "y = ((w1 @ w2) ** 2).mean(); a, b = torch.stack([y, y]).unbind(); b.detach().add_(1); return a": ""
-    "`backward()` on the loss fails: code that uses what your call returned or changed stopped with "
+    "`backward()` on the loss fails: code that uses the result, or an object that your call changed, raised "
     "RuntimeError: ",
-    "w2.requires_grad_(False); return ((w1 @ w2) ** 2).mean()": "w2 does not require grad, so the loss "
-    "gives no gradient to it.",
-    "return ((w1.data @ w2.data) ** 2).mean().requires_grad_()": "w1 and w2 get no gradient "
+    "w2.requires_grad_(False); return ((w1 @ w2) ** 2).mean()": "`w2` does not require grad, so the loss "
+    "gives it no gradient.",
+    "return ((w1.data @ w2.data) ** 2).mean().requires_grad_()": "`w1` and `w2` get no gradient "
     "from the loss: the graph does not connect them.",
-    "return ((w1 @ w2.detach()) ** 2).mean()": "w2 gets no gradient from the loss: the graph does not "
+    "return ((w1 @ w2.detach()) ** 2).mean()": "`w2` gets no gradient from the loss: the graph does not "
     "connect them.",
-    "return ((w1 @ w2) ** 2).mean() + (0 * w1).sqrt().sum()": "The gradient of the loss with respect to w1 "
-    "is wrong (6 of its 6 entries are nan or infinite).",
+    "return ((w1 @ w2) ** 2).mean() + (0 * w1).sqrt().sum()": "The gradient of the loss with respect to `w1` "
+    "is wrong (all 6 of its entries are nan or infinite).",
     "y = ((w1 @ w2) ** 2).mean(); return 3 * y - 2 * y.detach()": "The gradients of the loss with respect "
-    "to w1 and w2 are wrong (of each, it is 3 times what it should be).",
+    "to `w1` and `w2` are wrong (each of them is 3 times what it should be).",
     "y = ((w1 @ w2) ** 2).mean(); return 0.37 * y + 0.63 * y.detach()": "The gradients of the loss with "
-    "respect to w1 and w2 are wrong (of each, it is too small by the same factor everywhere).",
+    "respect to `w1` and `w2` are wrong (each of them is too small by the same factor everywhere).",
     "return 3 * ((w1 @ w2) ** 2).mean()": "The value of the loss is wrong, and so are its gradients "
-    "with respect to w1 and w2 (of each, it is 3 times what it should be).",
+    "with respect to `w1` and `w2` (each of them is 3 times what it should be).",
     "w = w1.clone(); w.register_hook(lambda g: g / 2); return ((w @ w2) ** 2).mean()": "The gradient of "
-    "the loss with respect to w1 is wrong (it is 1/2 of what it should be).",
+    "the loss with respect to `w1` is wrong (it is 1/2 of what it should be).",
     "return ((w1 @ w2) ** 4).mean()": "The value of the loss is wrong, and so is its gradient with respect "
-    "to w1.",
+    "to `w1`.",
 }
 
 
@@ -148,7 +148,7 @@ def test_what_is_looked_at_is_chosen(tell, right):
     seen = tell("return ((w1.detach() @ w2) ** 2).mean()")
     assert_gradients(seen, right, of="it", only=["w2"])
     assert_gradients(seen, right, of="it", but=["w1"])
-    with pytest.raises(AssertionError, match=r"^w1 gets no gradient"):
+    with pytest.raises(AssertionError, match=r"^`w1` gets no gradient"):
         assert_gradients(seen, right, of="it")
 
 
@@ -158,9 +158,9 @@ def test_none_is_as_good_as_zeros(tell):
     none = tell("return torch.ones((), requires_grad=True) * 1")
     assert_gradients(none, zeros, of="it")
     assert_gradients(zeros, none, of="it")
-    with pytest.raises(AssertionError, match=r"^w1 and w2 get no gradient"):
+    with pytest.raises(AssertionError, match=r"^`w1` and `w2` get no gradient"):
         assert_gradients(none, zeros, of="it", none_is_zero=False)
-    with pytest.raises(AssertionError, match=r"^w1 and w2 get a gradient from it, but must not"):
+    with pytest.raises(AssertionError, match=r"^`w1` and `w2` get a gradient from it, but must not"):
         assert_gradients(zeros, none, of="it", none_is_zero=False)
 
 
@@ -169,7 +169,7 @@ def test_full_precision_of_a_double(tell):
     request = TOLD.replace("requires_grad=True", "dtype=torch.float64, requires_grad=True")
     rounded = tell("return ((w1.float() @ w2.float()) ** 2).mean().double()", request)
     assert_gradients(rounded, tell(RIGHT, request), of="it")
-    with pytest.raises(FailedCheckError, match="it is right to float32 precision only"):
+    with pytest.raises(FailedCheckError, match="it is accurate to float32 precision only"):
         assert_gradients(rounded, tell(RIGHT, request), of="it", full_precision=True)
 
 
@@ -177,11 +177,11 @@ def test_gradients_that_an_answer_returned(right):
     """A dict of gradients that a student's function returned climbs the same ladder."""
     assert_gradients(right["gradients"], right, of="the loss")
     turned = {**right["gradients"], "w2": None}
-    with pytest.raises(AssertionError, match=r"^The gradient of w2 is None\.$"):
+    with pytest.raises(AssertionError, match=r"^The gradient of `w2` is None\.$"):
         assert_gradients(turned, right["gradients"], of="the loss")
-    with pytest.raises(AssertionError, match=r"^The gradients of w1 and w2 are None\.$"):
+    with pytest.raises(AssertionError, match=r"^The gradients of `w1` and `w2` are None\.$"):
         assert_gradients({}, right["gradients"], of="the loss")
-    with pytest.raises(AssertionError, match=r"^The gradient of w1 is None\. w1, that is\.$"):
+    with pytest.raises(AssertionError, match=r"^The gradient of `w1` is None\. w1, that is\.$"):
         assert_gradients({}, right["gradients"], of="the loss", because={"w1:missing": "w1, that is."})
     with pytest.raises(AssertionError, match=r"^The loss is a list, not a tensor"):
         assert_gradients([1], right, of="the loss")
@@ -190,7 +190,9 @@ def test_gradients_that_an_answer_returned(right):
 def test_a_tensor_that_the_call_removed_is_gone_and_not_cut_off(right):
     """Nothing is said of the graph if the caller's list or dict doesn't hold the tensor any more."""
     without = {name: gradient for name, gradient in right["gradients"].items() if name != "w2"}
-    with pytest.raises(AssertionError, match=r"^After your call, w2 is gone from the caller's objects"):
+    with pytest.raises(
+        AssertionError, match=r"^After your call, the caller's objects no longer include `w2`, so"
+    ):
         assert_gradients({**right, "gradients": without}, right, of="the loss")
 
 
@@ -198,13 +200,13 @@ def test_a_gradient_of_another_shape_is_told_with_both(tell, right):
     """The student reads both shapes, and how the numbers are related where that is known."""
     unsummed = tell("return None", "return {'w1': torch.ones(2, 3, 2), 'w2': torch.ones(2, 2)}")
     expected = tell("return None", "return {'w1': 2 * torch.ones(3, 2), 'w2': torch.ones(2, 4)}")
-    told = "The gradient of y with respect to w1 has the shape (2, 3, 2), and w1 has (3, 2): it is"
+    told = "The gradient of y with respect to `w1` has shape (2, 3, 2), but `w1` has shape (3, 2);"
     with pytest.raises(FailedCheckError) as caught:
         assert_gradients(unsummed, expected, of="y", because={"shape": "Sum it."})
-    assert str(caught.value) == f"{told} right once it is summed over dimension 0. Sum it."
-    with pytest.raises(FailedCheckError, match=r"w2 has the shape \(2, 2\), and w2 has \(2, 4\)\.$"):
+    assert str(caught.value) == f"{told} summed over dimension 0, it is right. Sum it."
+    with pytest.raises(FailedCheckError, match=r"`w2` has shape \(2, 2\), but `w2` has shape \(2, 4\)\.$"):
         assert_gradients(unsummed, expected, of="y", only=["w2"])
-    with pytest.raises(AssertionError, match=r"^The gradient of y with respect to w2 is wrong"):
+    with pytest.raises(AssertionError, match=r"^The gradient of y with respect to `w2` is wrong"):
         assert_gradients({"w2": [1.0]}, expected, of="y", only=["w2"])
 
 

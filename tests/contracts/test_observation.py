@@ -67,25 +67,25 @@ OTHER = [
     (BOX, TENSOR, "the result is a Box, not a tensor"),
     (Other("tensor"), TENSOR, "the result is a tensor of another class"),
     (Other("dict"), {"a": 1}, "the result is a dict of another class"),
-    ([Other("list")], [[1]], "in the result, entry [0] is a list of another class"),
+    ([Other("list")], [[1]], "in the result, entry `[0]` is a list of another class"),
     (Other("str"), "x", "the result is a str of another class"),
     (Other("int"), 1, "the result is an int of another class"),
     (BOX, Other("Adam"), "the result is a Box, not an Adam"),
-    ({"b": 1}, {"a": 1}, "the result has no entry 'a'"),
-    ({"w": 1}, {"w": TENSOR}, "in the result, w is an int, not a tensor"),
-    ({"w": {"g": 1}}, {"w": {"g": TENSOR}}, "in the result, w['g'] is an int, not a tensor"),
-    ({"w": {}}, {"w": {"g": TENSOR}}, "in the result, w has no entry 'g'"),
-    ({"w": [TENSOR, 1]}, {"w": [TENSOR, TENSOR]}, "in the result, w[1] is an int, not a tensor"),
-    ([1, "x"], [1, 1], "in the result, entry [1] is a str, not an int"),
-    ([[1]], [[TENSOR]], "in the result, entry [0][0] is an int, not a tensor"),
-    ([{"a": 1}], [{"a": "x"}], "in the result, entry [0]['a'] is an int, not a str"),
-    ({"a": 1, "b": 1}, {"a": 1, "b": TENSOR}, "in the result, b is an int, not a tensor"),
+    ({"b": 1}, {"a": 1}, "the result has no entry `'a'`"),
+    ({"w": 1}, {"w": TENSOR}, "in the result, `w` is an int, not a tensor"),
+    ({"w": {"g": 1}}, {"w": {"g": TENSOR}}, "in the result, `w['g']` is an int, not a tensor"),
+    ({"w": {}}, {"w": {"g": TENSOR}}, "in the result, `w` has no entry `'g'`"),
+    ({"w": [TENSOR, 1]}, {"w": [TENSOR, TENSOR]}, "in the result, `w[1]` is an int, not a tensor"),
+    ([1, "x"], [1, 1], "in the result, entry `[1]` is a str, not an int"),
+    ([[1]], [[TENSOR]], "in the result, entry `[0][0]` is an int, not a tensor"),
+    ([{"a": 1}], [{"a": "x"}], "in the result, entry `[0]['a']` is an int, not a str"),
+    ({"a": 1, "b": 1}, {"a": 1, "b": TENSOR}, "in the result, `b` is an int, not a tensor"),
     (None, TENSOR, "the result is None, not a tensor"),
     (TENSOR, None, "the result is a tensor, not None"),
-    ({"w": [1, ERROR]}, {"w": [1, 1]}, "in the result, w[1] is an error (RuntimeError), not an int"),
+    ({"w": [1, ERROR]}, {"w": [1, 1]}, "in the result, `w[1]` is an error (RuntimeError), not an int"),
     ([1, 2, 3], [1], "the result has 3 entries instead of 1"),
-    ({"w": [{"g": ()}]}, {"w": [{"g": [1]}]}, "in the result, w[0]['g'] has 0 entries instead of 1"),
-    ({"w": [[], TENSOR]}, {"w": [TENSOR, [], TENSOR]}, "in the result, w has 2 entries instead of 3"),
+    ({"w": [{"g": ()}]}, {"w": [{"g": [1]}]}, "in the result, `w[0]['g']` has 0 entries instead of 1"),
+    ({"w": [[], TENSOR]}, {"w": [TENSOR, [], TENSOR]}, "in the result, `w` has 2 entries instead of 3"),
     ([[1, []]], [[1, TENSOR, []], 2], "the result has 1 entry instead of 2"),
     ({"w": [1, CUT_OFF]}, {"w": [1], "kept": 1}, "a part of the result was omitted, because it is too large"),
 ]
@@ -113,8 +113,8 @@ def test_a_fault_is_told(reason, message):
 
 def test_an_error_of_the_student_is_diagnosed():
     told = complaint(RequestRaised(ERROR))
-    assert told.startswith("Your code stopped in code cell 2, line 7, with RuntimeError: grad can be")
-    assert "needs an output of one element" in told
+    assert told.startswith("In code cell 2, line 7, your code raised RuntimeError: grad can be")
+    assert "needs a tensor of one element" in told
 
 
 @pytest.mark.parametrize("seen", [1, None, [], [{}, {}], {"result": 1}])

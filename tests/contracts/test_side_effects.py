@@ -91,50 +91,68 @@ def told(kept):
 
 
 CHANGED = {
-    "w.data += 1": "The values of the caller's w were changed.",
-    "w.data = w.data.clone()": "The caller's w has another storage now",
-    "w.data = w.data.double()": "The caller's w was of torch.float32 and is of torch.float64 now.",
-    "w.data = w.data.reshape(2, 6)": "The caller's w had the shape (3, 4) and has the shape (2, 6) now.",
-    "w.detach().add_(0)": "of w: the version counter went from 0 to 1",
-    "w.requires_grad_(False)": "is False now: it no longer gets a gradient.",
-    "w.sum().backward()": "w.grad was None and is filled now",
-    "w.register_hook(print)": "After your call, one of your hooks is still registered on the caller's w.",
-    "w.register_post_accumulate_grad_hook(print)": "one of your hooks is still registered on the caller's w.",
-    "w.note = 1": "The caller's w has a new attribute, note",
-    "model.zero_grad()": "model.body.weight.grad was filled and is None now",
-    "model.body.weight.grad += 1": "The values of model.body.weight.grad were changed",
-    "model.body.weight._backward_hooks.clear()": "removed a hook of the caller's model.body.weight",
-    "model.body.bias = None": "The caller's model.body.bias is None now.",
-    "model.body.weight = nn.Parameter(model.body.weight.data)": "model.body.weight is another object now",
-    "model.tied.weight = nn.Parameter(torch.ones(2, 3))": "model.tied.weight is another object now",
-    "y.detach_()": "The caller's y is cut off from its graph: its grad_fn was MulBackward0 and is None now.",
-    "model.train()": "The caller's model.norm was in eval mode and is in training mode now.",
-    "model.eval()": "The caller's model was in training mode and is in eval mode now.",
-    "model.norm.num_batches_tracked += 1": "The values of the caller's model.norm.num_batches_tracked",
-    "model.shift.mul_(w.sum())": "has the grad_fn MulBackward0: it was changed in place while gradients were",
-    "model.shift.mul_(2)": "The values of the caller's model.shift were changed.",
-    "model.register_buffer('shift', model.shift)": "The state_dict of the caller's model has shift among",
-    "model.rate = 0.25": "The caller's model.rate was 0.5 and is 0.25 now.",
-    "model.forward = print": "The caller's model has a new attribute, forward",
-    "model.norm.register_forward_hook(print)": "still registered on the caller's model.norm.",
-    "del model.tied": "The caller's model.tied is gone.",
-    "opt.param_groups[0]['lr'] = 1.0": "opt.param_groups[0]['lr'] was 0.1 and is 1.0 now.",
-    "opt.param_groups[0]['params'].pop()": "opt.param_groups[0]['params'] was 4 and is 3 now.",
-    "opt.param_groups[0]['params'].reverse()": "['params'] are in another order now.",
-    "opt.state.clear()": "The number of entries of the caller's opt.state was 1 and is 0 now.",
-    "opt.state[model.body.weight]['momentum_buffer'].zero_()": "[0]['momentum_buffer'] were changed.",
-    "opt.register_step_post_hook(print)": "still registered on the caller's opt.",
-    "batches.pop()": "The number of entries of the caller's batches was 2 and is 1 now.",
-    "batches[0] = tuple(list(batches[0]))": "An entry of the caller's batches is another object now.",
-    "batches[1]['more'][0] += 1": "The values of the caller's batches[1]['more'][0] were changed.",
-    "batches[0][0].unsqueeze_(0)": "batches[0][0] had the shape (2, 3) and has the shape (1, 2, 3) now.",
-    "torch.set_grad_enabled(False)": "Your function leaves gradients switched off",
-    "torch.set_default_dtype(torch.float64)": "default dtype changed: it was torch.float32",
-    "torch.set_flush_denormal(True)": "leaves flushing of denormal numbers changed",
-    "torch.set_num_threads(2)": "number of threads changed for the whole program: it was 1 and is 2.",
-    "torch.set_printoptions(precision=2)": "leaves the way in which torch prints tensors changed",
-    "type(model).note = 1": "The caller's model has a new attribute, note of its class",
-    "nn.modules.module.register_module_forward_hook(print)": "Your function leaves a global hook behind",
+    "w.data += 1": "Your call changes the values of the caller's `w`.",
+    "w.data = w.data.clone()": "After your call, the caller's `w` has another storage",
+    "w.data = w.data.double()": (
+        "Your call changes the dtype of the caller's `w` from torch.float32 to torch.float64."
+    ),
+    "w.data = w.data.reshape(2, 6)": "Your call changes the shape of the caller's `w` from (3, 4) to (2, 6).",
+    "w.detach().add_(0)": "Your call writes to the caller's `w` (its `_version` was 0 and is now 1)",
+    "w.requires_grad_(False)": "from True to False, so it no longer gets a gradient.",
+    "w.sum().backward()": "`w.grad` was None before your call and is now a tensor",
+    "w.register_hook(print)": "After your call, one of your hooks is still registered on the caller's `w`.",
+    "w.register_post_accumulate_grad_hook(print)": (
+        "one of your hooks is still registered on the caller's `w`."
+    ),
+    "w.note = 1": "Your call adds an attribute to the caller's `w`: `note`.",
+    "model.zero_grad()": "`model.body.weight.grad` was a tensor before your call and is now None",
+    "model.body.weight.grad += 1": "Your call changes the values of `model.body.weight.grad`",
+    "model.body.weight._backward_hooks.clear()": (
+        "removes a hook that the caller registered on `model.body.weight`."
+    ),
+    "model.body.bias = None": "The caller's `model.body.bias` is now None.",
+    "model.body.weight = nn.Parameter(model.body.weight.data)": "`model.body.weight` is now another object",
+    "model.tied.weight = nn.Parameter(torch.ones(2, 3))": "`model.tied.weight` is now another object",
+    "y.detach_()": "its `grad_fn` was MulBackward0 and is now None.",
+    "model.train()": "The caller's `model.norm` was in eval mode before your call and is now in train mode.",
+    "model.eval()": "The caller's `model` was in train mode before your call and is now in eval mode.",
+    "model.norm.num_batches_tracked += 1": (
+        "Your call changes the values of the caller's `model.norm.num_batches_tracked`"
+    ),
+    "model.shift.mul_(w.sum())": "has the `grad_fn` MulBackward0: autograd recorded a write to it.",
+    "model.shift.mul_(2)": "Your call changes the values of the caller's `model.shift`.",
+    "model.register_buffer('shift', model.shift)": (
+        "The `state_dict` of the caller's `model` now includes the buffer `shift`."
+    ),
+    "model.rate = 0.25": "The caller's `model.rate` was 0.5 and is now 0.25.",
+    "model.forward = print": "Your call adds an attribute to the caller's `model`: `forward`.",
+    "model.norm.register_forward_hook(print)": "still registered on the caller's `model.norm`.",
+    "del model.tied": "the caller's `model.tied` no longer exists.",
+    "opt.param_groups[0]['lr'] = 1.0": "`opt.param_groups[0]['lr']` was 0.1 and is now 1.0.",
+    "opt.param_groups[0]['params'].pop()": (
+        "`opt.param_groups[0]['params']` had 4 entries before your call and now has 3."
+    ),
+    "opt.param_groups[0]['params'].reverse()": (
+        "Your call changes the order of the entries of the caller's `opt.param_groups[0]['params']`."
+    ),
+    "opt.state.clear()": "The caller's `opt.state` had 1 entry before your call and now has 0.",
+    "opt.state[model.body.weight]['momentum_buffer'].zero_()": "[0]['momentum_buffer']`.",
+    "opt.register_step_post_hook(print)": "still registered on the caller's `opt`.",
+    "batches.pop()": "The caller's `batches` had 2 entries before your call and now has 1.",
+    "batches[0] = tuple(list(batches[0]))": "Your call replaces an entry of the caller's `batches`.",
+    "batches[1]['more'][0] += 1": "Your call changes the values of the caller's `batches[1]['more'][0]`.",
+    "batches[0][0].unsqueeze_(0)": "the shape of the caller's `batches[0][0]` from (2, 3) to (1, 2, 3).",
+    "torch.set_grad_enabled(False)": (
+        "After your call, gradients are disabled for the rest of the program; before it, they"
+    ),
+    "torch.set_default_dtype(torch.float64)": "Your call changes the default dtype from torch.float32 to",
+    "torch.set_flush_denormal(True)": (
+        "Your call changes flushing of denormal numbers for the rest of the program"
+    ),
+    "torch.set_num_threads(2)": "number of threads for the rest of the program: it was 1 and is now 2.",
+    "torch.set_printoptions(precision=2)": "Your call changes how torch prints tensors.",
+    "type(model).note = 1": "to the caller's `model`: note of its class.",
+    "nn.modules.module.register_module_forward_hook(print)": "Your function leaves a global hook",
 }
 
 

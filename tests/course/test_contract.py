@@ -79,10 +79,10 @@ def test_a_case_is_told_in_a_sentence():
     made = declared("f", {"x": tensor("n k", "1 k"), "n": number(3, 1)})
     told = {frozenset(case.variations.items()): case.sentence() for case in made.declared}
     assert told[frozenset()] == ""
-    assert told[frozenset({("x.layout", "transposed")})] == "Where x is transposed"
-    assert told[frozenset({("call.mode", "off")})] == "Called under no_grad()"
+    assert told[frozenset({("x.layout", "transposed")})] == "Where `x` is transposed"
+    assert told[frozenset({("call.mode", "off")})] == "Under `no_grad()`"
     both = {("x.role", "leaf"), ("x.grad", "filled")}
-    assert told[frozenset(both)] == ("Where x is a leaf that requires grad and has .grad filled beforehand")
+    assert told[frozenset(both)] == "Where `x` is a leaf that requires grad and already has a `.grad`"
 
 
 def test_every_kind_has_words():

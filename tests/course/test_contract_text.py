@@ -86,12 +86,12 @@ def test_measured_memory_is_named():
 def test_the_last_bullet_is_about_the_call():
     made = declared("f", {"n": number(1)})
     assert block_of(made).splitlines()[-1] == (
-        "- The call: with thousands of entries; called under no_grad(); in a second call, with other numbers;"
-        " in a second call, with the same arguments; in a second call, after the values of its arguments have"
+        "- The call: with thousands of entries; under `no_grad()`; in a second call with other arguments;"
+        " in a second call with the same arguments; in a second call, after the values of the arguments have"
         " changed"
     )
     once = declared("f", {"n": number(1)}, sizes=["differ"], modes=["on"], sequences=["first", "other"])
-    assert block_of(once).splitlines()[-1] == "- The call: in a second call, with other numbers"
+    assert block_of(once).splitlines()[-1] == "- The call: in a second call with other arguments"
     assert block_of(declared("f", {"n": number(1)}, sizes=["differ"], **QUIET)).count("\n- ") == 0
 
 

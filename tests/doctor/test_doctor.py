@@ -175,8 +175,8 @@ def test_an_answer_that_stops_is_accepted_only_aloud(examined):
     """It may be a slip: its error, its line and the checks that judge nothing are told."""
     text = ANSWERS.replace("return x * x", "return x.frobnicate")
     line = text.splitlines().index("    return x.frobnicate") + 1
-    stops = "q1, squared (line 14) stops with AttributeError, so test_double cannot judge it: In squared"
-    place = f"(01_tiny.py, line {line}): `return x.frobnicate` stopped with AttributeError"
+    stops = "q1, squared (line 14) stops with AttributeError, so test_double cannot judge it: In `squared`"
+    place = f"(01_tiny.py, line {line}), `return x.frobnicate` raised AttributeError"
     known = "but 01_tiny.outcomes.toml: fails test_double; passes the public check. Fix it, or run --accept"
     aloud = "This is recorded now. If the answer must not stop, fix it"
     idle = "test_double fails no known-wrong answer: add an answer that it catches, or remove it"

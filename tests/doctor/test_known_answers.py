@@ -147,16 +147,16 @@ def test_a_place_in_a_cell_is_told_as_a_line_of_the_file(tmp_path):
         return answers[name].in_file(said, path)
 
     shared, own = lines.index("    return SCALE * x") + 1, lines.index("    # a remark") + 2
-    assert told("right", "in helper (code cell 1): `return SCALE * x` stopped") == (
-        f"in helper (01_tiny.py, line {shared}): `return SCALE * x` stopped"
+    assert told("right", "in `helper` (code cell 1), `return SCALE * x` raised") == (
+        f"in `helper` (01_tiny.py, line {shared}), `return SCALE * x` raised"
     )
-    assert told("right", "in right (code cell 2): `return SCALE * x` stopped") == (
-        f"in right (01_tiny.py, line {own}): `return SCALE * x` stopped"
+    assert told("right", "in `right` (code cell 2), `return SCALE * x` raised") == (
+        f"in `right` (01_tiny.py, line {own}), `return SCALE * x` raised"
     )
-    assert told("right", "in code cell 2, line 3: `x`") == f"in 01_tiny.py, line {own}: `x`"
+    assert told("right", "in code cell 2, line 3, `x`") == f"in 01_tiny.py, line {own}, `x`"
     edit = next(number for number, line in enumerate(lines, start=1) if '"less"' in line)
-    assert told("less", "(code cell 2): `return HALF * x`") == f"(01_tiny.py, line {edit}): `return HALF * x`"
-    assert told("right", "(code cell 3): `double`") == "(code cell 3): `double`"
+    assert told("less", "(code cell 2), `return HALF * x`") == f"(01_tiny.py, line {edit}), `return HALF * x`"
+    assert told("right", "(code cell 3), `double`") == "(code cell 3), `double`"
 
 
 # --- answers that differ from another in few places are written as edits of it

@@ -76,7 +76,7 @@ def test_what_failed_stands_on_the_first_screen(klass):
         "\nq1 · Double: 0 of 2, answered\n",
         "counted  double of code cell 2\n",
         "\nfailed: It is twice as much\n",
-        "  In double (code cell 2): `y = x + None` stopped",
+        "  In `double` (code cell 2), `y = x + None` raised",
         "\n  code cell 2, line 2: y = x + None\n",
         "--all",
     ):

@@ -229,7 +229,7 @@ def test_values_that_are_wrong_in_a_second_call_only_have_a_hint_about_the_first
 
 
 NO_RETURN = {"function": "train", "ended": "without a value"}
-NOTHING = "train returned None: is a return missing?"
+NOTHING = "`train` returned None: is a return missing?"
 OF_NONE = {**ERROR, "types": ["AttributeError"], "text": "'NoneType' object has no attribute 'grad'"}
 OWN_LINE = {"where": "cell 2, line 3", "function": "train", "line": "w.grad.zero_()"}
 
@@ -249,7 +249,7 @@ def without_weight(none):
             lambda none: with_error({**OF_NONE, **OWN_LINE}, none=none),
             ["train"],
             [],
-            "In train (code cell 2): `w.grad.zero_()` stopped",
+            "In `train` (code cell 2), `w.grad.zero_()` raised",
         ),
         (lambda none: observed(["none"], none=none), ["train"], [], NOTHING),
     ],

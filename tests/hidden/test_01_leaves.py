@@ -21,7 +21,7 @@ from grader import (
 )
 from grader.inside import F, attempt, graph, inside, nn, note, snap, torch, warned
 
-LEFT = "Did you restore everything that you changed temporarily?"
+LEFT = "Restore everything that you change temporarily."
 
 
 # --- q1: make_weight
@@ -40,10 +40,10 @@ def four_steps(setup, w):
     optimizer, found = torch.optim.SGD([w], lr=0.1), {}
     for step in range(1, 5):
         (w * torch.arange(50.0, 50 + w.numel()).view(w.shape)).sum().backward()
-        found[f"w.grad in step {step}"] = snap(w.grad)
+        found[f"`w.grad` in step {step}"] = snap(w.grad)
         optimizer.step()
         w.grad = None
-    return {**found, "w after the last step": snap(w.detach())}
+    return {**found, "`w` after the last step": snap(w.detach())}
 
 
 make_weight = contract(
@@ -67,7 +67,7 @@ make_weight = contract(
 def test_w_is_a_trainable_leaf(make_weight):
     """`w` is a leaf that requires grad.
 
-    Which operation did autograd record, and when did you set `requires_grad`?
+    Print `w.grad_fn`, which names the recorded operation. Set `requires_grad` after all arithmetic.
     """
     w = make_weight.seen.tensor()
     rejected = "" if w.retains_grad else ", so optimizers reject it"
@@ -81,9 +81,9 @@ def test_values_and_training(make_weight):
     """`w` has the right values and is trainable."""
     assert_same_values(
         make_weight,
-        "`w` is not `torch.randn(n, m, generator=generator)`, seed 0, times `scale`.\n\nDraw all numbers "
-        "in a single call of `randn`, the first that uses the generator. If only a later call is wrong, "
-        "your function reuses something from an earlier call.",
+        "`w` is not `torch.randn(n, m, generator=generator)` from seed 0, times `scale`.\n\nDraw all "
+        "numbers in a single call of `randn`, the first that uses the generator. If only a later call is "
+        "wrong, your function reuses something from an earlier call.",
         then="Training `w` with four steps of SGD gives wrong gradients or values.\n\nPrint `w.is_leaf` "
         "and `w.grad_fn`. If an operation produced `w`, every `backward()` passes through it, and the "
         "first one frees what it saved.",
@@ -156,7 +156,7 @@ input_gradient = contract(
 def test_gradient_has_the_form_of_x(input_gradient):
     """The gradient has `x`'s dtype and shape.
 
-    From which tensor did you read `.grad`? `.float()` and `.reshape()` return new tensors.
+    `.float()` and `.reshape()` return new tensors. Read the gradient of the last one, `x`.
     """
     gradient, expected = input_gradient.seen.tensor(), input_gradient.expected.tensor()
     assert gradient.dtype == expected.dtype, f"The gradient is {gradient.dtype}, but `x` is {expected.dtype}."
@@ -170,9 +170,9 @@ def test_gradient_of_x(input_gradient):
     """The gradient is taken with respect to `x`."""
     assert_same_values(
         input_gradient,
-        "The result is not the gradient of `model(x).sum()` with respect to `x`.\n\nRun the model in the "
-        "modes it is in. On which tensor did you call `requires_grad_()`, and from which did you read "
-        "`.grad`? `.float()` and `.reshape()` return new tensors.",
+        "The result is not the gradient of `model(x).sum()` with respect to `x`.\n\nRun every module in "
+        "its current mode. `.float()` and `.reshape()` return new tensors: check on which tensor you call "
+        "`requires_grad_()`, and whose gradient you read.",
     )
 
 
@@ -181,7 +181,8 @@ def test_no_trace_is_left(input_gradient):
     """`img`, the model and every `.grad` are unchanged."""
     assert_no_side_effects(
         input_gradient,
-        f"Which leaves does `backward()` fill? `torch.autograd.grad` only returns gradients. {LEFT}",
+        "`backward()` adds to the `.grad` of every leaf that it reaches. `torch.autograd.grad` only returns "
+        f"gradients. {LEFT}",
         may_share_storage=True,
     )
 
@@ -247,7 +248,7 @@ all_grads = contract(
 def test_gradients_of_non_leaves(all_grads):
     """`c`, `e` and `o` have gradients.
 
-    `c`, `e` and `o` are not leaves. Do you call `retain_grad()` before `backward()`?
+    `c`, `e` and `o` are not leaves. They keep a gradient only if you ask for it before `backward()`.
     """
     for name in ("c", "e", "o"):
         gradient, expected = all_grads.seen.tensor(name), all_grads.expected.tensor(name)
@@ -262,8 +263,9 @@ def test_six_gradients(all_grads):
     assert_no_side_effects(all_grads, LEFT, may_share_storage=True)
     assert_same_values(
         all_grads,
-        "Not all six gradients of `o` are correct.\n\nIs each of the tensors part of one graph, from `a`, "
-        "`b` and `d` to `o`? A tensor that is broadcast is used several times, so its gradient is a sum.",
+        "At least one of the six gradients of `o` is wrong.\n\nAll six tensors must belong to one graph, "
+        "from `a`, `b` and `d` to `o`. A tensor that is broadcast is used several times, so its gradient "
+        "is a sum.",
     )
     assert_same_gradients(all_grads)
 
@@ -272,13 +274,13 @@ def test_six_gradients(all_grads):
 def test_no_warning(all_grads):
     """`all_grads` causes no warnings.
 
-    The warning names what your code did. Find a way to the same gradients that causes none.
+    The warning says what your code did. Get the same gradients without it.
     """
     gradients = [all_grads.seen.entry(name) for name in "abcdeo"]
     assert any(gradient is not None for gradient in gradients), "All six gradients are None."
     for text in all_grads.seen.warnings:
         assert "a filter" not in text, (
-            "Your function leaves a filter in `warnings.filters`, so the caller may lose warnings.\n\nCode "
+            "Your function leaves a filter in `warnings.filters`, so the caller may miss warnings.\n\nCode "
             "that causes no warning needs no filter."
         )
         assert "not a leaf" not in text, (
@@ -390,8 +392,8 @@ activation_grads = contract(
             gives=["new", "a part"],
             fault=["none", "own", "stopped"],
             words={
-                "a part": "has a layer that returns a part of a tensor",
-                "own": "raises an error of a class of its own",
+                "a part": "has a layer that returns part of a tensor",
+                "own": "raises a custom exception",
                 "stopped": "is interrupted",
             },
             says="a module that maps (n, inputs) to (n, outputs), and draws no random numbers",
@@ -400,7 +402,7 @@ activation_grads = contract(
         "names": own(
             names_of_layers,
             which=["some", "single", "many"],
-            words={"many": 'has many entries, one of them ""'},
+            words={"many": 'has many entries, including `""`'},
             says="keys of dict(model.named_modules()), at least one",
         ),
     },
@@ -415,14 +417,17 @@ activation_grads = contract(
 def test_every_name_has_a_gradient(activation_grads):
     """Every name in `names` has a gradient.
 
-    The outputs of layers are not leaves. Do you call `retain_grad()` before `backward()`?
+    The outputs of layers are not leaves. They keep a gradient only if you ask for it before `backward()`.
     """
     wanted = {name: right for name, right in activation_grads.expected.entry().items() if right is not None}
     for name in wanted:
         activation_grads.seen.tensor(name)
     for name, right in wanted.items():
         gradient = activation_grads.seen.tensor(name)
-        assert gradient.shape == right.shape, f"The gradient of {name!r} has shape {gradient.shape}."
+        assert gradient.shape == right.shape, (
+            f"The gradient of `{name!r}` has shape {gradient.shape}, but the layer's output has shape "
+            f"{right.shape}."
+        )
 
 
 @points(2)
@@ -430,15 +435,14 @@ def test_gradients_of_activations(activation_grads):
     """The gradient of every layer's output is correct."""
     assert_same_values(
         activation_grads,
-        "The gradients of the layers' outputs are not correct.\n\nDoes your hook keep the layer's output "
-        "itself, or a tensor computed from it? Does it ask the output to retain its gradient before "
-        "`backward()`? If you define hooks in a loop, which name does each hook see when it runs? Does a "
-        "hook return something that replaces the output?",
+        "A gradient of a layer's output is wrong.\n\nThe hook must store the layer's output itself, and "
+        "ask for its gradient before `backward()`. It must return None, because anything else replaces the "
+        "output. If you define hooks in a loop, check which name each hook sees when it runs.",
         then={
-            "the output": "After your call the model computes something else.",
-            "with the hook": "After your call the caller's hook doesn't run, or does something else.",
-            "once its handle removed it": "After your call, `handle.remove()` of the caller's handle doesn't "
-            "remove the caller's hook.",
+            "the output": "After your call, the model returns a different output.",
+            "with the hook": "After your call, the caller's hook does not run, or has a different effect.",
+            "once its handle removed it": "After your call, the caller's `handle.remove()` does not remove "
+            "the caller's hook.",
         },
     )
 
@@ -519,11 +523,11 @@ total_loss = contract(
             losses_of_p,
             special=["no", "single", "twice", "alike", "constant", "0", "tiny"],
             words={
-                "twice": "has a loss twice",
-                "alike": "has two losses of one value",
-                "constant": "has a loss without a history",
-                "0": "has a loss that is 0",
-                "tiny": "has small losses",
+                "twice": "contains the same loss twice",
+                "alike": "contains two losses of the same value",
+                "constant": "contains a loss that is not connected to the graph",
+                "0": "contains a loss that is 0",
+                "tiny": "contains only small losses",
             },
             says="a list of scalar float32 tensors, at least one",
         ),
@@ -533,13 +537,13 @@ total_loss = contract(
             words={
                 "negative": "has a negative entry",
                 "first 1": "begins with 1",
-                "a 0": "has an entry 0",
+                "a 0": "has an entry of 0",
                 "equal": "has equal entries",
-                "sum 0": "has the sum 0",
+                "sum 0": "sums to 0",
                 "large": "has a large entry",
                 "small": "has small entries",
             },
-            says="a list of as many floats, of either sign",
+            says="a list of floats of either sign, one for each loss",
         ),
     },
     cases=Cases(
@@ -568,8 +572,8 @@ def test_total_and_its_gradient(total_loss):
     """The total and its gradients are correct."""
     assert_same_values(
         total_loss,
-        "The value is not the weighted sum.\n\nEach loss counts with its own weight. A loss that is in the "
-        "list twice counts with both weights.",
+        "The total is not the weighted sum of the losses.\n\nMultiply each loss by its own weight. A loss "
+        "that is in the list twice counts with both weights.",
     )
     assert_same_gradients(
         total_loss,
@@ -577,9 +581,9 @@ def test_total_and_its_gradient(total_loss):
         because={
             "no history": "Either `.item()`, `.data`, `detach()` or `torch.tensor()` returned values "
             "without a graph, or you added the losses under `no_grad()`.",
-            "not connected": "`torch.tensor()`, `nn.Parameter()`, `.item()` and `detach()` return "
-            "something without a graph. A loss that you leave out gets no gradient either.",
-            "zero": "Did you clamp this loss?",
+            "not connected": "`torch.tensor()`, `nn.Parameter()`, `.item()` and `detach()` return values "
+            "without a graph. A loss that you leave out gets no gradient, either.",
+            "zero": "`clamp()` gives a gradient of 0 outside its bounds.",
             "wrong": "Each loss counts with its own weight, and with both weights if it is in the list "
             "twice.",
             "p:wrong": "",
@@ -661,14 +665,14 @@ weighted_backward = contract(
             grad=["none", "filled"],
             pending=["loss"],
             words={
-                "of p": "is computed from the parameters of the losses",
+                "of p": "is computed from the same parameters as the losses",
                 "large": "has large entries",
                 "the last 0": "ends with 0",
                 "0 everywhere": "is 0 everywhere",
                 "tiny": "has values as small as 1e-60 (float64)",
             },
             never=[{"grad": "filled", "role": ("computed", "plain", "of p")}],
-            says="(n,), the dtype of losses; of either sign, or 0",
+            says="(n,), with the dtype of losses; entries may be negative or 0",
         ),
     },
     cases=Cases(
@@ -693,8 +697,9 @@ def test_weighted_gradient(weighted_backward):
         weighted_backward,
         changes={
             "*:grad": "Your call did not add the sum of `w[i]` times the gradient of `losses[i]` to the "
-            "`.grad` of a parameter behind `losses`.\n\n`losses.backward(gradient=v)` computes the "
-            "vector-Jacobian product `v^T J`. Which `v` do you pass? The weights count as constants."
+            "`.grad` of a parameter behind `losses`.\n\n`losses.backward(gradient=v)` computes "
+            "the vector-Jacobian product `v^T J`. Check which `v` you pass. The weights count as "
+            "constants."
         },
     )
 
@@ -703,11 +708,15 @@ def test_weighted_gradient(weighted_backward):
 def test_graph_of_losses_is_freed(weighted_backward):
     """The graph of `losses` is freed.
 
-    Did you pass `retain_graph` or `create_graph`?
+    `backward()` frees the graph, unless you pass `retain_graph=True` or `create_graph=True`.
     """
     error = weighted_backward.seen.error_of_pending("losses")
-    assert error is not None, "A second `backward()` of `losses` still works: your call kept its graph alive."
-    assert "RuntimeError" in error.types, f"A second `backward()` of `losses` raises {error.type}."
+    assert error is not None, (
+        "A second `backward()` of `losses` still works, so your call did not free the graph."
+    )
+    assert "RuntimeError" in error.types, (
+        f"A second `backward()` of `losses` raises {error.type} instead of RuntimeError."
+    )
 
 
 @points(1)
@@ -719,8 +728,8 @@ def test_two_graphs_and_what_stays(weighted_backward):
     )
     assert_same_gradients(
         weighted_backward,
-        pending="The graph of `losses` is not freed: did you skip `backward()`, or pass `retain_graph` or "
-        "`create_graph`?",
+        pending="Your call does not free the graph of `losses`.\n\n`backward()` frees it, unless you pass "
+        "`retain_graph=True` or `create_graph=True`.",
     )
 
 
@@ -780,7 +789,7 @@ train_with_temperature = contract(
             of=["any", "largest", "smallest"],
             words={
                 "largest": "has the classes of the largest logits",
-                "smallest": "has those of the smallest",
+                "smallest": "has the classes of the smallest logits",
             },
             says="(n,), int64, the classes",
         ),
@@ -804,8 +813,8 @@ train_with_temperature = contract(
 
 
 NO_LEAF = {
-    "temperature": "The temperature is not a leaf: an operation produced it.\n\nWhich operation, and did "
-    "you set `requires_grad` before it?"
+    "temperature": "The temperature is not a leaf: an operation produced it.\n\nSet `requires_grad` after "
+    "the last operation that computes the temperature."
 }
 
 
@@ -813,7 +822,7 @@ NO_LEAF = {
 def test_the_loss_teaches_the_model(train_with_temperature):
     """The gradient of both losses updates the model.
 
-    Print `loss.grad_fn`. Does the loss backpropagate to the model, and is it the sum of both losses?
+    Print `loss.grad_fn`. The loss must be the sum of both losses, and be connected to the model.
     """
     assert_same_values(
         train_with_temperature,
@@ -829,27 +838,30 @@ def test_the_loss_teaches_the_model(train_with_temperature):
 def test_the_temperature_is_trained(train_with_temperature):
     """The temperature is a leaf and is trained.
 
-    Does the temperature get a gradient? Does the optimizer hold the tensor that the loss uses?
+    The temperature needs a gradient, and the optimizer must hold the same tensor that the loss uses.
     """
-    assert_same_values(train_with_temperature, only=["temperature"], then=NO_LEAF)
+    assert_same_values(
+        train_with_temperature, "The temperature is wrong.", only=["temperature"], then=NO_LEAF
+    )
 
 
 @cases()
 def test_the_log_has_the_pull(train_with_temperature):
     """The log holds each step's loss and `pull`.
 
-    `logits` is a non-leaf. What must you call before `backward()` so that it keeps its gradient?
+    `logits` is a non-leaf. It keeps its gradient only if you ask for it before `backward()`.
     """
-    assert_same_values(train_with_temperature, only=["log"])
+    assert_same_values(train_with_temperature, "The log is wrong.", only=["log"])
 
 
 def test_a_training_of_several_steps(train_with_temperature):
     """Training is correct over several steps.
 
-    Is `.grad` cleared before each `backward()`? Does a loss depend on the graph of an earlier step?
+    Clear `.grad` before each `backward()`, and compute each loss from tensors of its own step.
     """
     assert_same_values(
         train_with_temperature,
+        "The temperature or the log is wrong.",
         changes={
             "model*:value": "After training, a model parameter does not have the value that plain SGD "
             "on this loss gives."
@@ -860,7 +872,7 @@ def test_a_training_of_several_steps(train_with_temperature):
 
 def test_nothing_else_is_changed(train_with_temperature):
     """Only trained parameters and `.grad` change."""
-    assert_no_side_effects(train_with_temperature, "Did you restore everything that you changed temporarily?")
+    assert_no_side_effects(train_with_temperature, "Restore everything that you change temporarily.")
 
 
 @picture(reference=True)

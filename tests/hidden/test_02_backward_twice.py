@@ -121,9 +121,9 @@ backward_both = contract(
             callable_around,
             of=["a module", "a function", "a number", "gains"],
             words={
-                "a function": "comes of a function that is no module",
+                "a function": "is computed by a function that is not a module",
                 "a number": "has no dimensions",
-                "gains": "has a second factor, which is computed from a parameter alone",
+                "gains": "has a second factor that is computed from a parameter only",
             },
         ),
     },
@@ -152,13 +152,13 @@ def test_both_gradients_and_nothing_held(backward_both):
     """`x.grad` accumulates both gradients after one forward."""
     assert_same_values(
         backward_both,
-        "The two numbers are not `t.mean()` and `t.sum()`.",
+        "The returned scalars are not `t.mean()` and `t.sum()`.",
         changes={
-            "x:grad": "`x.grad` is not its old value plus the gradients of `d` and `e`.\n\nWhich of these "
-            "three terms does it hold now?"
+            "x:grad": "`x.grad` is not its old value plus the gradients of `d` and `e`.\n\nCompare "
+            "`x.grad` with each of these three terms."
         },
-        then="`x.grad` requires grad, so it keeps a graph alive.\n\nWhich argument of `backward()` records "
-        "the backward pass itself?",
+        then="`x.grad` requires grad, so it keeps a graph alive.\n\n`create_graph=True` makes `backward()` "
+        "record the backward pass itself.",
         recorded={"calls": "`trunk` is not called exactly once.\n\nCompute both scalars from the same `t`."},
     )
 
@@ -169,14 +169,14 @@ def test_no_graph_stays_alive(backward_both):
     assert_memory(
         backward_both,
         left="Tensors that `trunk` saved for backward are still alive after the call.\n\nA backward pass "
-        "frees only the part of the graph that it passes through. Does your last one pass through all "
-        "of it, without `retain_graph`?",
+        "frees only the part of the graph that it passes through. Your last one must pass through all "
+        "of it, without `retain_graph`.",
     )
 
 
 @points(1, side_effects=True)
 def test_trunk_and_x_stay(backward_both):
-    """`trunk` and `x` keep their values and flags."""
+    """`trunk` and `x` are unchanged."""
     assert_no_side_effects(backward_both, ONLY_AS_ASKED, may_share_storage=True)
 
 
@@ -243,19 +243,23 @@ task_grad_norms = contract(
         "params": own(
             leaves,
             grads=["none", "filled", "some", "large"],
-            words={"some": "has a first tensor without .grad", "large": "has large numbers in .grad"},
+            words={
+                "filled": "has tensors that already have a `.grad`",
+                "some": "has a first tensor without a `.grad`",
+                "large": "has large numbers in `.grad`",
+            },
             says="a list of leaves that require grad, of any shapes",
         ),
         "losses": own(
             losses_of_leaves,
             list=["several", "single", "parts", "twice", "equal", "minimum", "turned", "one tensor", "far"],
             words={
-                "parts": "has an entry that does not depend on all params",
-                "twice": "has a loss twice",
-                "equal": "has two losses of one value",
-                "minimum": "has a loss whose gradient is 0",
-                "turned": "has a loss whose gradient is not contiguous",
-                "one tensor": "has a loss whose gradients for two tensors are one and the same tensor",
+                "parts": "contains a loss that does not depend on all of `params`",
+                "twice": "contains the same loss twice",
+                "equal": "contains two losses of the same value",
+                "minimum": "contains a loss whose gradient is 0",
+                "turned": "contains a loss whose gradient is not contiguous",
+                "one tensor": "contains a loss whose gradients for two tensors are the same tensor object",
                 "far": "has gradients as small as 1e-60 and as large as 1e60",
             },
             says="a list of scalar tensors",
@@ -277,10 +281,10 @@ def test_norms_are_of_one_loss_each(task_grad_norms):
     """Each number is one loss's gradient norm."""
     assert_same_values(
         task_grad_norms,
-        "The result is not the list of L2 norms, one for each loss's gradient.\n\nA norm is about one loss "
-        "only, and about all of `params` together: the root of the sum of all squares.",
-        then="A `.grad` is another tensor now, so code that holds the old one no longer sees later "
-        "gradients.\n\nCan you measure without replacing `.grad`?",
+        "The result is not the list of L2 norms, one for each loss's gradient.\n\nEach norm belongs to one "
+        "loss and covers all of `params`: the square root of the sum of all squared entries.",
+        then="A `.grad` is another tensor now, so code that refers to the old one misses later "
+        "gradients.\n\nMeasure without replacing `.grad`: `torch.autograd.grad` returns gradients.",
     )
 
 
@@ -290,7 +294,8 @@ def test_training_goes_on(task_grad_norms):
     assert_same_gradients(
         task_grad_norms,
         because={
-            "freed": "\n\nOne of your backward passes freed the graph that the caller still needs. Which one?"
+            "freed": "\n\nOne of your backward passes freed a graph that the caller still needs. Pass "
+            "`retain_graph=True` to all of them."
         },
     )
 
@@ -335,11 +340,11 @@ def test_updates_and_losses(two_updates):
     """Each update uses its own loss's gradient."""
     assert_same_values(
         two_updates,
-        "The two losses are not correct.\n\nFrom which prediction and target do you compute each one, and "
-        "at which weights?",
+        "A returned loss is wrong.\n\nCheck the prediction, the target and the weights from which you "
+        "compute each loss.",
         recorded={
-            "steps": "When `opt.step()` runs, `.grad` must hold the gradient of this update's loss only. "
-            "At which weights did you compute that loss?",
+            "steps": "When `opt.step()` runs, `.grad` must hold the gradient of this update's loss only, "
+            "computed at the current weights.",
             "calls": "`net` is not called exactly once for each update.\n\nExtra calls have effects: batch "
             "norm in training mode updates its running statistics, and dropout draws a new mask.",
         },
@@ -381,7 +386,7 @@ def overwrite(tensor):
 @inside
 def two_iterations(made, setup):
     """What the second forward gives, and the first loss has gone back before."""
-    image, life = setup["image"], setup["module"]
+    image, life = setup["image"], setup["the module"]
     module = made(setup["target"], setup["weight"])
     if life == "late":
         overwrite(setup["target"])
@@ -397,7 +402,7 @@ def two_iterations(made, setup):
     if life == "behind":
         F.relu(out, inplace=True)
     learning = [p for p in nn.Module.parameters(module) if p.requires_grad]
-    return {"loss": module.loss, "what forward returned": out, "parameters": len(learning)}
+    return {"`loss`": module.loss, "the result of `forward`": out, "parameters": len(learning)}
 
 
 @inside
@@ -405,8 +410,8 @@ def ways_back(setup, found):
     """The gradients of the loss, and those of the tensor that forward returned."""
     ends = {"image": setup["image"], "target": setup.starts.get("target", setup["target"])}
     return {
-        "the loss": gradients(found["loss"], ends),
-        "what forward returned": gradients(found["what forward returned"], ends),
+        "the loss": gradients(found["`loss`"], ends),
+        "the result of `forward`": gradients(found["the result of `forward`"], ends),
     }
 
 
@@ -422,20 +427,20 @@ ContentLoss = contract(
         ),
         "other": tensor("=image", roles=["plain"], layouts=["contiguous"]),
         "weight": number(1.3, 1.0, -0.3, says="a float"),
-        "module": own(
+        "the module": own(
             as_the_case_says,
             life=["used twice", "late", "again", "behind", "one of two", "in eval mode"],
             words={
                 "in eval mode": "is in eval mode",
-                "late": "is first used after target was overwritten",
-                "again": "is used again after target was overwritten",
-                "behind": "stands before a layer that overwrites what forward returned",
+                "late": "is first used after `target` was overwritten",
+                "again": "is used again after `target` was overwritten",
+                "behind": "is followed by a layer that overwrites the result of `forward`",
                 "one of two": "is used after another module",
             },
         ),
     },
     cases=Cases(
-        modes=["on"], sequences=["first", "changed"], cover=["target.role", "module.life", "weight.value"]
+        modes=["on"], sequences=["first", "changed"], cover=["target.role", "the module.life", "weight.value"]
     ),
     call=Call(given=["target", "weight"], how=two_iterations, gradients="none", then=ways_back),
     rules=Rules(full_precision=True),
@@ -449,13 +454,12 @@ def test_loss_of_a_constant(ContentLoss):
     assert number == right, f"The module must have no trainable parameters, but has {number}."
     assert_same_values(
         ContentLoss,
-        "After the second forward, `loss` or the result is wrong.\n\n"
-        "Every `forward` must compute a new `loss`, `mse_loss(input * weight, target * weight)`, with the "
-        "values that `target` had when the module was made, and return its input. Does your constant have "
-        "its own storage?",
+        "After the second `forward`, `loss` or the result is wrong.\n\nEvery `forward` must compute a new "
+        "`loss`, `mse_loss(input * weight, target * weight)`, with the values that `target` had when the "
+        "module was made, and return its input. The constant needs its own storage.",
         changes={
-            "image:grad": "After `loss.backward()`, `image.grad` is wrong.\n\nHow many backward passes "
-            "accumulate there?"
+            "image:grad": "After `loss.backward()`, `image.grad` is wrong.\n\nEach `loss.backward()` must "
+            "add one gradient to it."
         },
     )
 
@@ -466,9 +470,9 @@ def test_gradients_reach_only_the_image(ContentLoss):
     assert_same_gradients(
         ContentLoss,
         because={
-            "overwritten": "\n\nA later in-place operation may overwrite what `forward` returned. Do the "
-            "operations of your loss save that tensor, or their own?",
-            "connected": "\n\nDoes the module keep only the values of `target`, or also its graph?",
+            "overwritten": "\n\nA later in-place operation may overwrite what `forward` returned. The "
+            "operations of your loss must not save that tensor.",
+            "connected": "\n\nThe module must store only the values of `target`, without its graph.",
         },
     )
 
@@ -515,7 +519,7 @@ accumulate = contract(
             words={
                 "no rest": "divides the number of rows",
                 "one": "is 1",
-                "more": "is greater than the number of rows",
+                "more": "exceeds the number of rows",
             },
             says="an int, at least 1",
         ),
@@ -533,10 +537,10 @@ def test_gradient_of_the_batch(accumulate):
         accumulate,
         changes={
             "model*:grad": "Your call did not add the gradient of the mean over the whole batch to the "
-            "model's `.grad`.\n\nDoes each row enter exactly one micro-batch, also where `micro` does not "
-            "divide the number of rows? By which number does the mean over a micro-batch divide, and by "
-            "which the mean over the batch? Don't clear or scale `.grad` itself: it may already hold "
-            "gradients."
+            "model's `.grad`.\n\nEach row must enter exactly one micro-batch, even if "
+            "`micro` does not divide the number of rows. Compare the number by which the "
+            "mean over a micro-batch divides with that of the mean over the batch. Don't "
+            "clear or scale `.grad` itself: it may already hold gradients."
         },
     )
 
@@ -546,9 +550,9 @@ def test_memory_of_one_part(accumulate):
     """At most `micro` samples are saved for backward."""
     assert_memory(
         accumulate,
-        peak="Autograd keeps tensors saved for more than `micro` samples at the same time.\n\nWhen does "
-        "autograd free saved tensors? How many backward passes has your code run when the last "
-        "micro-batch enters the model?",
+        peak="Autograd keeps tensors saved for more than `micro` samples at the same time.\n\nA backward "
+        "pass frees saved tensors. Count the backward passes that your code has run when the last "
+        "micro-batch enters the model.",
     )
 
 
@@ -622,9 +626,9 @@ train_task = contract(
             heads=["several", "many"],
             modes=["train", "parts in eval"],
             words={
-                "silent": "has a part of the trunk whose gradient is 0",
+                "silent": "has a trunk layer whose gradient is 0",
                 "many": "has more than ten heads",
-                "parts in eval": "has parts in eval mode",
+                "parts in eval": "has submodules in eval mode",
             },
             says="a module with a trunk and at least two heads",
         ),
@@ -632,11 +636,11 @@ train_task = contract(
             "model",
             rules=["momentum", "adam"],
             groups=["one", "two groups"],
-            says="an optimizer of all of model",
+            says="an optimizer of all parameters of model",
         ),
         "task": number(1, 0, says="the index of a head"),
         "x": data("n in", "m n in", layouts=["contiguous"], says="an input of the trunk"),
-        "y": target("x", values=["normal"], says="a target in the shape of what a head gives"),
+        "y": target("x", values=["normal"], says="a target in the shape of a head's output"),
     },
     cases=Cases(
         dtypes=["float32"],
@@ -656,8 +660,8 @@ def test_trained_parts_learn(train_task):
     assert_same_values(
         train_task,
         recorded={
-            "steps": "Print the `.grad` of each part when `opt.step()` runs. What does `opt` do with a "
-            "`.grad` of zeros, and what with `None`? Did you restore every flag you changed?"
+            "steps": "Print the `.grad` of each part when `opt.step()` runs: `opt` treats zeros and `None` "
+            "differently. Restore every flag that you change."
         },
     )
 
@@ -667,8 +671,8 @@ def test_other_heads_stand_still(train_task):
     """Other heads and their optimizer state are unchanged."""
     assert_no_side_effects(
         train_task,
-        "Print the `.grad` of each part right before `opt.step()`, also for a model whose `.grad` was filled "
-        "before your call. What does `opt` do with a `.grad` of zeros, and what with `None`?",
+        "Print the `.grad` of each part right before `opt.step()`, also for a model that had a `.grad` "
+        "before your call. `opt` treats zeros and `None` differently.",
     )
 
 
@@ -728,7 +732,7 @@ def other_batches(setup, earlier):
 
 SEVERAL_BATCHES = """When a batch enters the model, the graphs of several earlier batches are alive.
 
-Which of your variables still refers to a tensor computed from an earlier batch?"""
+Look for a variable that still refers to a tensor computed from an earlier batch."""
 
 validation_loss = contract(
     "validation_loss",
@@ -741,14 +745,18 @@ validation_loss = contract(
             form=["a list", "no list"],
             number=["several", "one"],
             dims=["2 dims", "3 dims"],
-            words={"no list": "is no list", "one": "has one batch", "3 dims": "has tensors of 3 dimensions"},
+            words={
+                "no list": "is not a list",
+                "one": "has one batch",
+                "3 dims": "has tensors with 3 dimensions",
+            },
             says="gives pairs (x, y), and has a len",
         ),
     },
     cases=Cases(
         dtypes=["float32"],
         sequences=["first", "changed"],
-        between={"in a second call, after other batches were put into loader": other_batches},
+        between={"in a second call, after the batches in `loader` have changed": other_batches},
         never=[{"loader.number": "one", "call.sequence": "other_batches"}],
         cover=["loader.form", "loader.number"],
         large=["n"],
@@ -784,7 +792,7 @@ def test_no_graph_is_recorded(validation_loss):
 @points(1, side_effects=True)
 def test_model_and_modes_stay(validation_loss):
     """The model, data and grad mode are unchanged."""
-    assert_no_side_effects(validation_loss, "Did you restore every flag and mode you changed?")
+    assert_no_side_effects(validation_loss, "Restore every flag and mode that you change.")
 
 
 @picture(reference=True)
@@ -837,7 +845,7 @@ distil = contract(
         "micro": own(
             micro_of,
             cuts=["a rest", "one", "more"],
-            words={"one": "is 1", "more": "is greater than any batch"},
+            words={"one": "is 1", "more": "exceeds the size of every batch"},
             says="how many samples may enter the model at a time",
         ),
         "epochs": number(2, 1, says="how often to go through inputs"),
@@ -861,18 +869,18 @@ def test_steps_and_history(distil):
     """Steps, losses and memory use are correct."""
     assert_same_values(
         distil,
-        "The mean losses of the epochs are wrong.\n\nEvery batch counts the same in an epoch. How much "
-        "does each piece count in its batch?",
+        "The mean losses of the epochs are wrong.\n\nIn an epoch, every batch counts the same. In a batch, "
+        "each piece counts by its share of the samples.",
         recorded={
             "steps": "When `opt.step()` runs, `.grad` must hold the gradient of the mean over this batch "
-            "only. How much does each piece count?",
-            "calls": "The teacher is not called exactly once for each batch.\n\nDo its answers change "
-            "between epochs?",
+            "only. Each piece counts by its share of the samples.",
+            "calls": "The teacher is not called exactly once for each batch.\n\nIts answers are the same "
+            "in every epoch.",
             "entered": "More than `micro` samples enter the model at once.",
-            "graphs": "When samples enter the model, graphs of several earlier calls are alive.\n\nWhich "
-            "of your variables still refers to the graph of an earlier piece?",
-            "graphs left": "After training, graphs of the model's calls are still alive.\n\nDoes your "
-            "running sum add tensors that have a `grad_fn`?",
+            "graphs": "When samples enter the model, graphs of several earlier calls are alive.\n\nLook "
+            "for a variable that still refers to the graph of an earlier piece.",
+            "graphs left": "After training, graphs of the model's calls are still alive.\n\nA running sum "
+            "of tensors that have a `grad_fn` keeps their graphs.",
         },
     )
 
@@ -880,7 +888,7 @@ def test_steps_and_history(distil):
 def test_the_teacher_is_asked_and_not_taught(distil):
     """The teacher is unchanged; only the model trains."""
     assert_no_side_effects(
-        distil, "No gradient may reach the teacher. Did you restore every flag and mode you changed?"
+        distil, "No gradient may reach the teacher. Restore every flag and mode that you change."
     )
 
 

@@ -153,9 +153,9 @@ def learners(says, rules=("sgd", "momentum", "adam")):
         rule=rules,
         groups=["one group", "two groups"],
         words={
-            "momentum": "is SGD with momentum that has made a step",
-            "adam": "is AdamW that has made a step",
-            "two groups": "holds the parameters of cell and readout in two groups",
+            "momentum": "is SGD with momentum and has already made a step",
+            "adam": "is AdamW and has already made a step",
+            "two groups": "holds the parameters of `cell` and `readout` in two groups",
         },
         says=says,
     )
@@ -172,12 +172,12 @@ BATCHES = own(
     words={
         "one": "has one minibatch",
         "many": "has more than four minibatches",
-        "one step": "has minibatches of one time step",
-        "20 steps": "has minibatches of 20 time steps",
-        "one sequence": "has minibatches of one sequence",
-        "far": "has targets that are far away",
-        "nearly met": "has targets that are nearly met",
-        "met": "has targets that are met",
+        "one step": "has minibatches with one time step",
+        "20 steps": "has minibatches with 20 time steps",
+        "one sequence": "has minibatches with one sequence",
+        "far": "has targets far from the predictions",
+        "nearly met": "has targets close to the predictions",
+        "met": "has targets that equal the predictions",
         "twice": "contains the same minibatch twice",
         "batch first": "has tensors that are not contiguous",
     },
@@ -192,12 +192,12 @@ USED_UP = ["cell.*:grad", "readout.*:grad"]
 OF_A_TRAINING = Cases(dtypes=["float32"], modes=["on"], sequences=["first", "other"], never=[STILL], cover=[])
 NETWORKS = ["cell.*:value", "readout.*:value"]
 WHERE_IT_LEADS = {
-    "cell*": "After training, the parameters of `cell` are wrong.\n\nDoes the gradient of a minibatch flow "
-    "through all its time steps, and stop where the minibatch begins?",
-    "readout*": "After training, the parameters of `readout` are wrong.\n\nWhich gradients are in `.grad` "
-    "when `opt.step()` runs? Do the prediction and `y` have the same shape?",
-    "h0*": "`h0` did not make exactly one step with the gradient of the first minibatch's loss.\n\n"
-    "Which losses backpropagate to `h0`, and what is in `h0.grad` at each step?",
+    "cell*": "After training, the parameters of `cell` are wrong.\n\nThe gradient of a minibatch must flow "
+    "through all its time steps, and stop where the minibatch begins.",
+    "readout*": "After training, the parameters of `readout` are wrong.\n\nPrint `.grad` when `opt.step()` "
+    "runs, and check that the prediction and `y` have the same shape.",
+    "h0*": "`h0` did not make exactly one step with the gradient of the first minibatch's loss.\n\nPrint "
+    "`h0.grad` at each step: only the first loss must backpropagate to `h0`.",
     "opt*": "After training, the optimizer state of `opt` is wrong.\n\nEvery minibatch makes one step of "
     "`opt`, with the gradient of its own loss only.",
 }
@@ -250,8 +250,9 @@ def graphs_alive(setup, result):
 
 
 GRAPHS = {
-    "graphs": "At a step of `opt`, graphs of more than two minibatches are alive, so memory grows with every "
-    "minibatch.\n\nWhich of the variables that you keep from one minibatch to the next has a `grad_fn`?"
+    "graphs": "At a step of `opt`, the graphs of more than two minibatches are in memory, so memory grows "
+    "with every minibatch.\n\nLook for a variable with a `grad_fn` that you keep from one "
+    "minibatch to the next."
 }
 
 
@@ -263,7 +264,7 @@ train_stateful = contract(
     {
         "cell": CELL,
         "readout": READOUT,
-        "opt": learners("an optimizer of the parameters of both that are not frozen"),
+        "opt": learners("an optimizer of all parameters of both that are not frozen"),
         "batches": BATCHES,
         "h": own(
             first_state,
@@ -286,9 +287,9 @@ def test_each_minibatch_makes_its_own_step(train_stateful):
     """Losses, last state and parameters are correct."""
     assert_same_values(
         train_stateful,
-        "The losses or the last state are wrong.\n\nPrint the state that enters each minibatch. Which "
-        "steps of `opt` come before it, and through how many time steps does the gradient of each loss flow? "
-        "Is it still the same when `opt.step()` runs?",
+        "The losses or the last state are wrong.\n\nPrint the state that enters each minibatch, and every "
+        "`.grad` when `opt.step()` runs. The gradient of each loss must flow through all time steps of its "
+        "minibatch.",
         only=["the *", *WHERE_IT_LEADS],
         changes=WHERE_IT_LEADS,
         exact_types=True,
@@ -356,7 +357,7 @@ FORMS = ["(h, c)", "a tensor", "None", "one number", "a list of pairs", "a tuple
 FORMS += ["an empty list", "an empty tuple", "None among others", "many levels", "a leaf", "without grad"]
 FORMS += ["no entries", "one entry", "transposed"]
 OF_FORMS = {form: f"is {form}" for form in FORMS} | {
-    "many levels": "has many levels",
+    "many levels": "is nested several levels deep",
     "a leaf": "has a leaf that requires grad",
     "without grad": "has a tensor that doesn't require grad",
     "no entries": "has a tensor without entries",
@@ -459,8 +460,9 @@ def test_reset_falsifies_nothing(reset):
     assert_same_values(
         reset,
         then="After `zero_()` on the result, a loss computed from the original backpropagates wrong "
-        "gradients without an error: both share storage, and autograd did not detect the write.\n\n"
-        "Autograd detects writes by the version counter. Do the result and the original share it?",
+        "gradients without an error: both share storage, and autograd did not detect the "
+        "write.\n\nAutograd detects a write by the version counter, which the result and the original "
+        "must share.",
     )
     assert_same_gradients(reset)
 
@@ -530,7 +532,7 @@ tbptt = contract(
         "ys": own(
             targets_of_all_steps,
             targets=["normal", "far", "nearly met"],
-            words={"far": "is far away", "nearly met": "is nearly met"},
+            words={"far": "is far from the predictions", "nearly met": "is close to the predictions"},
             says="the targets of every step, (T, B, O)",
         ),
         "k": own(
@@ -540,7 +542,7 @@ tbptt = contract(
                 "one": "is 1",
                 "all but one": "is T - 1",
                 "all": "is T",
-                "more": "is greater than T",
+                "more": "exceeds T",
             },
             says="the number of steps in a chunk, at least 1",
         ),
@@ -564,15 +566,15 @@ def test_gradients_of_the_chunks(tbptt):
     """Gradients are truncated every `k` steps and accumulated."""
     assert_same_values(
         tbptt,
-        "The returned total is not the sum of the losses of all steps.\n\nFrom which state does each chunk "
-        "start? Does the total include the steps that are left at the end?",
+        "The returned total is not the sum of the losses of all steps.\n\nCheck from which state each "
+        "chunk starts, and whether the total includes the steps that are left at the end.",
         changes={
             "readout*": "The `.grad` of `readout` is not its old value plus the gradients of all "
-            "steps.\n\nWhich losses backpropagate in each chunk, and how much does each of them count? Does "
-            "anything but `backward()` write to `.grad`?",
+            "steps.\n\nIn each chunk, backpropagate the sum of all its losses. Only "
+            "`backward()` may write to `.grad`.",
             "cell*": "The gradients of `cell` are not those of chunks of `k` steps.\n\nFor this `k` and "
-            "this number of steps, write down which losses backpropagate together, and how far. Include a "
-            "shorter last chunk.",
+            "this number of steps, write down which losses backpropagate together, and how far. "
+            "The last chunk may be shorter.",
         },
     )
 
@@ -679,14 +681,14 @@ def life(setup, kind):
 @inside
 def note_running(found, center, when):
     """Record the buffer that the module holds, and whether it is connected to a graph."""
-    running = found[f"running {when}"] = state(center)["buffers"].get("running")
-    found[f"running {when} requires grad"] = running is not None and running.fields.requires_grad
+    running = found[f"`running` {when}"] = state(center)["buffers"].get("running")
+    found[f"`running` {when} requires grad"] = running is not None and running.fields.requires_grad
 
 
 @inside
 def outlive(Center, setup):
     """The outputs of a module and its statistic after each forward, and what is saved in the end."""
-    life, x = setup["center"], setup["x"]
+    life, x = setup["the module"], setup["x"]
     center = Center(x.shape[1])
     center = center.double() if setup.dtype is torch.float64 else center
     batches = dict(zip("xbc", (x, *life["batches"]), strict=True))
@@ -708,7 +710,7 @@ def outlive(Center, setup):
             Center(x.shape[1])(batches["b"].float() - 300)
         else:
             center.train(event == "train")
-    found["running in the state_dict"] = center.state_dict().get("running")
+    found["`running` in the `state_dict`"] = center.state_dict().get("running")
     return found
 
 
@@ -716,25 +718,25 @@ Center = contract(
     "Center",
     {
         "x": tensor("B n", "1 n", "B 1", "1 1", values=["normal", a_mean_of_200], says="(B, n)"),
-        "center": own(
+        "the module": own(
             life,
             of=[
                 *("b x eval c", "b eval c train x", "b c b x b", "eval x train b", "b load x eval c"),
                 *("b eval load x", "b assign x eval c", "b another x", "b many x"),
             ],
             words={
-                "b eval c train x": "is trained again after eval()",
+                "b eval c train x": "is trained again after `eval()`",
                 "b c b x b": "is trained with several batches",
-                "eval x train b": "begins in eval mode",
-                "b load x eval c": "loads a state_dict during training",
-                "b eval load x": "loads a state_dict after eval()",
-                "b assign x eval c": "loads a state_dict with assign=True",
+                "eval x train b": "starts in eval mode",
+                "b load x eval c": "loads a `state_dict` during training",
+                "b eval load x": "loads a `state_dict` after `eval()`",
+                "b assign x eval c": "loads a `state_dict` with `assign=True`",
                 "b another x": "is one of two modules",
                 "b many x": "is trained with many batches",
             },
         ),
     },
-    cases=Cases(sequences=["first"], cover=["center.of", "all.dtype"]),
+    cases=Cases(sequences=["first"], cover=["the module.of", "all.dtype"]),
     call=Call(how=outlive, given=["x"]),
     rules=Rules(full_precision=True),
 )
@@ -762,25 +764,25 @@ batches_go = contract(
 @points(3)
 def test_statistic_and_gradients(Center):
     """Outputs, their gradients and `running` are correct."""
-    new = Center.seen.entry()["running of a new module"]
+    new = Center.seen.entry()["`running` of a new module"]
     assert new is not None, (
-        "`running` is not a buffer: `named_buffers()` does not list it. Is it a parameter or an attribute?"
+        "`running` is not a buffer: `named_buffers()` does not list it. Register it with `register_buffer`."
     )
     for name, value in Center.expected.entry().items():
         is_right = not name.endswith("requires grad") or Center.seen.entry()[name] == value
-        assert is_right, f"{name}: `running` must not be connected to a graph when `forward` returns."
+        assert is_right, f"{name}, so it is connected to a graph. Store only its values."
     assert_same_values(
         Center,
-        "An output, or `running`, is wrong.\n\nPrint what you store and what you subtract "
-        "in each mode. In eval mode, `running` must be unchanged.",
+        "An output or `running` is wrong.\n\nPrint what you store and what you subtract in each mode. Eval "
+        "mode must leave `running` unchanged.",
     )
     assert_same_gradients(
         Center,
         "an output",
         because={
             "x:wrong": "In training mode, autograd treats the subtracted mean as a constant, or "
-            "differentiates a mean other than the new average.\n\nThe new average depends on `x`. Does the "
-            "gradient of the output include that dependence?"
+            "differentiates a mean other than the new average.\n\nThe new average depends on "
+            "`x`. The gradient of the output must include that dependence."
         },
     )
 
@@ -799,8 +801,8 @@ def test_no_graph_stays_alive(batches_go):
     assert_same_gradients(batches_go)
     assert_memory(
         batches_go,
-        left="Batches or their graphs are still in memory after the forward.\n\nDoes the module store "
-        "anything besides `running`, and is `running` connected to a graph?",
+        left="Batches or their graphs are still in memory after the forward.\n\nThe module may store only "
+        "`running`, which must not be connected to a graph.",
     )
 
 
@@ -836,8 +838,8 @@ def test_every_training(train_tracked):
     """Losses, average, last state and parameters are correct."""
     assert_same_values(
         train_tracked,
-        "The losses, the average or the last state are wrong.\n\nAt which value does the average begin, "
-        "which loss of a minibatch enters it, and with which weight?",
+        "The losses, the average or the last state are wrong.\n\nPrint the average after each minibatch. "
+        "It starts at 0, and each loss enters it once, with the weight 0.1.",
         changes=WHERE_IT_LEADS,
         then=GRAPHS,
         exact_types=True,

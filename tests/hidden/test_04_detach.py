@@ -29,12 +29,12 @@ from grader.inside import (
 )
 
 WHICH_STORAGE = (
-    "Which storage does each of your operations write to? Compare the `data_ptr()` of all tensors."
+    "Compare the `data_ptr()` of all tensors, and check which storage each of your operations writes to."
 )
 
 
 @inside
-def numbers_near_the_largest(*shape):
+def numbers_near_the_largest_float32(*shape):
     """Finite in float32, and the double of each is not."""
     values = (2.4 + torch.rand(shape, dtype=torch.float64)) * 1e38
     return values * torch.randn(shape).sign()
@@ -66,7 +66,7 @@ positive_part = contract(
             *("n m", "n", "m n k", "1 1", "0 m"),
             values=[
                 *(entries_of_either_sign, "positive", "negative", "tiny"),
-                *(numbers_near_the_largest, numbers_near_1e308),
+                *(numbers_near_the_largest_float32, numbers_near_1e308),
             ],
             roles=["computed", "saved", "leaf", "plain"],
             layouts=["contiguous", "transposed", "gaps", "part", "expanded"],
@@ -76,7 +76,7 @@ positive_part = contract(
     },
     cases=Cases(
         never=[
-            {"y.role": "saved", "y.values": ("numbers_near_the_largest", "numbers_near_1e308")},
+            {"y.role": "saved", "y.values": ("numbers_near_the_largest_float32", "numbers_near_1e308")},
             {"y.values": "numbers_near_1e308", "all.dtype": "float32"},
         ],
         cover=["y.role", "y.layout", "y.pending"],
@@ -105,10 +105,10 @@ def test_positive_part_without_a_history(positive_part):
     assert_same_gradients(
         positive_part,
         pending={
-            "overwritten": "Your function modified `y` in place.\n\nWhich of your tensors share storage "
-            "with `y`?",
-            "wrong": "Backward raised no error and used the values that it found in the storage of `y`.\n\n"
-            "Which writes does `y._version` not count?",
+            "overwritten": "Your function modified `y` in place.\n\nPrint `data_ptr()` to find the tensors "
+            "that share storage with `y`.",
+            "wrong": "Backward raised no error and used the values that it found in the storage of "
+            "`y`.\n\n`y._version` does not count writes through `.data` or NumPy.",
         },
         flags=True,
     )
@@ -218,7 +218,7 @@ def computations(setup, kind):
 def all_answers(function, setup):
     """By what f computes the answer as a bool, where it can be one."""
     answers = {name: function(f, setup["x"]) for name, f in setup["f"]}
-    return {name: answer if answer is None else bool(answer) for name, answer in answers.items()}
+    return {f"if {name}": answer if answer is None else bool(answer) for name, answer in answers.items()}
 
 
 may_overwrite = contract(
@@ -233,11 +233,11 @@ may_overwrite = contract(
             mid=["any numbers", "zeros"],
             helpers=[a_way],
             words={
-                "twins": "has a second tensor with the values of mid",
+                "twins": "has a second tensor with the values of `mid`",
                 "operations": "uses exp, relu, sigmoid and matrix products",
-                "views": "makes views",
-                "constants": "returns a mid that does not require grad",
-                "zeros": "makes zeros",
+                "views": "creates views",
+                "constants": "returns a `mid` that does not require grad",
+                "zeros": "creates zeros",
             },
             says="a function of torch's operations, without checkpoints; f(x) returns (out, mid)",
         ),
@@ -253,9 +253,9 @@ def test_every_answer_is_right(may_overwrite):
     """The answer is correct for every `f`."""
     assert_same_values(
         may_overwrite,
-        "The result for this `f` is wrong.\n\nWhich operation saved the storage of `mid`? It may be an "
-        "operation on a view of `mid`, or one deep in the graph. If you test by writing to `mid`: does its "
-        "`_version` count the write, and what was in `.grad` before?",
+        "The answer for this `f` is wrong.\n\nAn operation on a view of `mid`, or one deep in the graph, "
+        "may have saved its storage. If you test by writing to `mid`, its `_version` must count the write, "
+        "and an old `.grad` must not spoil the comparison.",
     )
 
 
@@ -358,24 +358,25 @@ def test_each_network_makes_its_step(gan_step):
         gan_step,
         changes={
             "[DG].*:requires_grad": "All parameters of both networks must require grad after the call.",
-            "D*:value": "`D` did not make exactly one step with the gradient of its own loss.\n\nIs the "
-            "loss of `D` a sum of two means? Does `oD` use gradients that the loss of `G` left in `D`?",
-            "oD*": "`oD` did not make exactly one step with the gradient of the loss of `D`.\n\nHow often "
-            "does `oD.step()` run, and what is in `.grad` then?",
-            "G*:value": "`G` did not make exactly one step with the gradient of its own loss.\n\nWhich "
-            "backward passes reach `G`, and with which label? Does its loss use `D` after the step of `D`?",
-            "oG*": "`oG` did not make exactly one step with the gradient of the loss of `G`.\n\nHow often "
-            "does `oG.step()` run, and what is in `.grad` then?",
+            "D*:value": "`D` did not make exactly one step with the gradient of its own loss.\n\nThe loss "
+            "of `D` is the sum of two means. `oD` must not use gradients that the loss of `G` "
+            "left in `D`.",
+            "oD*": "`oD` did not make exactly one step with the gradient of the loss of `D`.\n\nPrint "
+            "every `.grad` of `D` when `oD.step()` runs, and count these steps.",
+            "G*:value": "`G` did not make exactly one step with the gradient of its own loss.\n\nOnly the "
+            "loss of `G` may reach `G`. It uses the label 1, and `D` after its step.",
+            "oG*": "`oG` did not make exactly one step with the gradient of the loss of `G`.\n\nPrint "
+            "every `.grad` of `G` when `oG.step()` runs, and count these steps.",
         },
-        then="Gradients reach `G` that are not those of its own loss.\n\nThrough which tensor does the "
-        "loss of `D` backpropagate to `G`? Which label does the loss of `G` use?",
+        then="Gradients reach `G` that are not those of its own loss.\n\nCheck which tensor connects the "
+        "loss of `D` to `G`, and which label the loss of `G` uses.",
     )
 
 
 @points(1, side_effects=True)
 def test_nothing_else_of_the_game_changes(gan_step):
     """Samples, modes and `requires_grad` are unchanged."""
-    assert_no_side_effects(gan_step, "Did you restore every flag and mode you changed?")
+    assert_no_side_effects(gan_step, "Restore every flag and mode that you change.")
 
 
 @picture
@@ -395,7 +396,7 @@ def entering_the_discriminator(student):
 
 
 @inside
-def numbers_that_end_in_a_half(*shape):
+def numbers_halfway_between_integers(*shape):
     """Halves of either parity: the even neighbour is now above, now below."""
     return torch.randint(-9, 9, shape).double() + 0.5
 
@@ -414,9 +415,9 @@ ste_round = contract(
             values=[
                 "normal",
                 "zeros",
-                numbers_that_end_in_a_half,
+                numbers_halfway_between_integers,
                 numbers_too_large_for_an_int32,
-                numbers_near_the_largest,
+                numbers_near_the_largest_float32,
                 numbers_near_1e308,
             ],
             says="of any shape",
@@ -435,7 +436,7 @@ ste_round = contract(
 def test_result_is_connected(ste_round):
     """The result is connected to the graph.
 
-    `torch.round` has a gradient of 0 everywhere. Which part of your expression carries the gradient?
+    `torch.round` has a gradient of 0 everywhere, so another part of your expression must carry the gradient.
     """
     seen, expected = ste_round.seen.tensor(), ste_round.expected.tensor()
     assert seen.requires_grad or not expected.requires_grad, "The result does not require grad."
@@ -449,12 +450,12 @@ def test_value_is_rounded_and_gradient_goes_straight_through(ste_round):
     assert_same_gradients(
         ste_round,
         because={
-            "zero": "Rounding is flat, so its derivative is 0.\n\nWhich part of your expression is a "
-            "constant for autograd, and which part depends on `x`?",
-            "wrong": "It differs from the gradient that arrived at the result.\n\nWhich gradient does each "
-            "part of your expression pass on to `x`?",
-            "not connected": "\n\nDid you compute the result from `x`, or create a new leaf?",
-            "no history": "\n\nWhat do you detach: the difference, or the whole result?",
+            "zero": "Rounding is flat, so its derivative is 0.\n\nCheck which part of your expression is a "
+            "constant for autograd, and which part depends on `x`.",
+            "wrong": "It differs from the incoming gradient of the result.\n\nWrite down the gradient that "
+            "each part of your expression passes on to `x`.",
+            "not connected": "\n\nCompute the result from `x`; don't create a new leaf.",
+            "no history": "\n\nDetach the difference, not the whole result.",
         },
     )
 
@@ -500,8 +501,8 @@ VALUES = {name: ["no"] for name in ("tied", "buffers", "hooks")} | {
     "grads": ["none", "filled"],
 }
 TARGET = (
-    "The target still backpropagates to these parameters.\n\nHow can you make the target a constant "
-    "without changing the parameters?"
+    "The target still backpropagates to these parameters.\n\nMake the value of the target a constant, "
+    "without changing the parameters."
 )
 
 td_loss = contract(
@@ -531,7 +532,7 @@ td_loss = contract(
         "the target network": own(
             which_network,
             relation=["its own", "q", "shared"],
-            words={"q": "is q itself", "shared": "shares a layer with q"},
+            words={"q": "is `q` itself", "shared": "shares a layer with `q`"},
         ),
         "s": data("n features", "1 features", says="(n, features)"),
         "a": own(actions_taken, says="(n,), int64"),
@@ -557,7 +558,7 @@ td_loss = contract(
 def test_loss_is_connected(td_loss):
     """The loss is connected to the graph.
 
-    Which tensors must the loss backpropagate to?
+    Print the `grad_fn` of the prediction: the loss must be connected to `q`.
     """
     seen, expected = td_loss.seen.tensor(), td_loss.expected.tensor()
     assert seen.requires_grad or not expected.requires_grad, "The loss does not require grad."
@@ -586,7 +587,7 @@ def test_only_the_prediction_is_taught(td_loss):
 @points(1, side_effects=True)
 def test_networks_and_samples_stay(td_loss):
     """Both networks and all samples are unchanged."""
-    assert_no_side_effects(td_loss, "Did you restore every flag and mode you changed, in every submodule?")
+    assert_no_side_effects(td_loss, "Restore every flag and mode that you change, in every submodule.")
 
 
 @picture
@@ -617,7 +618,7 @@ def products_on_either_side_of_1(*shape):
 
 
 @inside
-def products_above_1_everywhere(*shape):
+def values_that_make_all_products_exceed_1(*shape):
     """All is clipped."""
     w = torch.randint(-3, 4, shape).double()
     w[0] = 200.5
@@ -625,7 +626,7 @@ def products_above_1_everywhere(*shape):
 
 
 @inside
-def products_near_minus_1e5(*shape):
+def values_that_put_all_products_near_minus_1e5(*shape):
     """Nothing is clipped."""
     w = torch.randint(-3, 4, shape).double()
     w[0] = -100_000.5
@@ -633,7 +634,7 @@ def products_near_minus_1e5(*shape):
 
 
 @inside
-def products_close_to_1(*shape):
+def values_that_put_products_close_to_1(*shape):
     """Some are a little above 1, others a little below."""
     w = torch.randint(-3, 4, shape).double()
     beside = 6e-4 + 1e-4 * torch.rand(shape[1:], dtype=torch.float64)
@@ -656,9 +657,9 @@ clipped_energy = contract(
             *("k m", "k 1"),
             values=[
                 products_on_either_side_of_1,
-                products_above_1_everywhere,
-                products_near_minus_1e5,
-                products_close_to_1,
+                values_that_make_all_products_exceed_1,
+                values_that_put_all_products_near_minus_1e5,
+                values_that_put_products_close_to_1,
             ],
             roles=["leaf", "computed"],
             says="(k, m)",
@@ -677,7 +678,7 @@ clipped_energy = contract(
 def test_energy_is_connected(clipped_energy):
     """The energy is connected to the graph.
 
-    Which operation returned a tensor without a graph?
+    Print the `grad_fn` of each intermediate tensor, to find where the graph ends.
     """
     seen, expected = clipped_energy.seen.tensor(), clipped_energy.expected.tensor()
     assert seen.requires_grad or not expected.requires_grad, "The energy does not require grad."
@@ -689,15 +690,15 @@ def test_energy_and_its_gradient(clipped_energy):
     """The energy and its gradients are correct."""
     assert_same_values(
         clipped_energy,
-        "The energy is not the sum of the squares of `x @ w` clipped at 1.\n\nWhat does your code do with "
-        "an entry of 4, of 0.5 and of -3?",
+        "The energy is not the sum of the squares of `x @ w` clipped at 1.\n\nTry your code with entries "
+        "of 4, 0.5 and -3.",
     )
     assert_same_gradients(
         clipped_energy,
         "the energy",
         because={
-            "wrong": "\n\nWhich entries of `x @ w` does your code treat as clipped? Does autograd record "
-            "each of your operations?"
+            "wrong": "\n\nAutograd must record each of your operations, and treat exactly the entries "
+            "above 1 as clipped."
         },
         flags=True,
     )
@@ -779,7 +780,10 @@ ONE_TRAINING = Cases(modes=["on", "only modes"], sequences=["first"])
 
 def training(name, ends, rewards, *, held_out=("alike",), gammas=(0.0,), cases=ONE_TRAINING, **judged):
     """A contract of some trainings, of which one part counts, and mistakes elsewhere do no harm."""
-    steps = {"fall": "is best after its first step", "both": "is best after a step in the middle"}
+    steps = {
+        "fall": "gives the smallest error after the first step",
+        "both": "gives the smallest error after a step in the middle",
+    }
     outliers = {
         "one low": "has a reward far below the others",
         "one high": "has a reward far above the others",
@@ -790,7 +794,7 @@ def training(name, ends, rewards, *, held_out=("alike",), gammas=(0.0,), cases=O
         "train_values",
         {
             "body": own(a_body, end=ends, words={"input": "returns its input"}, says=f"a module that {maps}"),
-            "head": own(a_head, says="a module that makes (n, 1) of what body returns"),
+            "head": own(a_head, says="a module that maps the output of body to (n, 1)"),
             "optimizer": optimizer(
                 *("body", "head"),
                 rules=["sgd"],
@@ -846,9 +850,8 @@ def test_notes_are_those_of_the_network(notes_of_training):
     """The losses and activities are correct."""
     assert_same_values(
         notes_of_training,
-        "The losses or the activities are wrong. A loss is the mean squared difference between value and "
-        "target; an activity is the mean of `body(s)` with negative entries replaced by 0.\n\nDoes "
-        "computing the activity modify the tensor that `head` uses?",
+        "The losses or the activities are wrong.\n\nComputing the activity must not modify the tensor that "
+        "`head` uses.",
     )
 
 
@@ -856,9 +859,9 @@ def test_target_is_data(steps_of_training):
     """Each step uses the prediction's gradient only."""
     assert_same_values(
         steps_of_training,
-        recorded={"steps": "On how many paths does the loss backpropagate to the parameters?"},
+        recorded={"steps": "The loss must backpropagate through the prediction only."},
     )
-    assert_no_side_effects(steps_of_training, "Did you restore every flag and mode you changed?")
+    assert_no_side_effects(steps_of_training, "Restore every flag and mode that you change.")
 
 
 def test_best_parameters_are_returned(end_of_training):
@@ -866,8 +869,8 @@ def test_best_parameters_are_returned(end_of_training):
     assert_same_values(
         end_of_training,
         changes={
-            "*:value": "The final parameters are not those after the step with the smallest error.\n\nWhen "
-            "do you copy the parameters, and does the copy have its own storage?"
+            "*:value": "The final parameters are not those after the step with the smallest error.\n\nCopy "
+            "the parameters after the step, into their own storage."
         },
     )
     assert_no_side_effects(end_of_training)

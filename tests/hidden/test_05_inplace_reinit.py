@@ -74,15 +74,15 @@ def test_w_is_the_same_leaf(reinit_):
 def test_w_holds_the_value(reinit_):
     """`w` is filled in place and returned.
 
-    Optimizers and modules hold a reference to this tensor object.
+    Optimizers and modules refer to this tensor object, so write to it and return it.
     """
     assert_same_values(
         reinit_,
         "The returned tensor does not hold `value` everywhere.",
         changes={
-            "w:value": "The caller's `w` does not hold `value` everywhere.\n\nDoes your function write to "
-            "the caller's tensor or to a new one? Does the new value depend on the old one, which may be "
-            "`nan`?"
+            "w:value": "The caller's `w` does not hold `value` everywhere.\n\nWrite to the caller's "
+            "tensor, not to a new one. The new value must not depend on the old one, which may "
+            "be `nan`."
         },
     )
     assert_same_object(reinit_)
@@ -99,8 +99,8 @@ def test_a_stale_loss_is_noticed(reinit_):
     assert_same_gradients(
         reinit_,
         pending="A loss computed from the old values of `w` backpropagates without an error: `backward()` "
-        "only compares `w._version`, and your call left it unchanged.\n\nWhich writes does `w._version` "
-        "count? Does your call write to `w` itself, or to a copy?",
+        "only compares `w._version`, and your call left it unchanged.\n\n`w._version` counts a "
+        "write to `w` itself under `no_grad()`, but not a write to a copy or to `w.data`.",
     )
 
 
@@ -183,11 +183,11 @@ reset_layer = contract(
             mode=["train", "part eval", "eval"],
             grads=["none", "filled"],
             words={
-                "single": "has layers of a single weight",
-                "tied": "has a module that is tied to blocks.1.fc",
-                "diverged": "contains nan and inf in the layer",
+                "single": "has layers with a single weight",
+                "tied": "has a module that is tied to `blocks.1.fc`",
+                "diverged": "has `nan` and `inf` in the layer",
                 "the weight": "has a frozen weight in the layer",
-                "other parts": "has frozen parts elsewhere",
+                "other parts": "has frozen parameters elsewhere",
             },
             says="a module with this nn.Linear, which has a bias",
         ),
@@ -264,11 +264,11 @@ def test_only_the_layer_is_reset(reset_layer):
     )
     assert_same_values(
         reset_layer,
-        "Your function returned a value; it must return nothing.",
+        "Your function returned a value, but must return nothing.",
         changes={"model.*bias:value": "The bias of the layer is not 0 everywhere."},
-        then="Some entries of the layer's weight still have their old value, are nan, or are far from 0.\n\n"
-        "Does your function write to this weight? Do your operations give a fresh number for a single "
-        "entry, for `nan` and for `inf`?",
+        then="Some entries of the layer's weight still have their old value, are `nan`, or are far from "
+        "0.\n\nWrite to this weight, with operations that give a fresh number for a single entry, for "
+        "`nan` and for `inf`.",
     )
     assert_same_gradients(reset_layer)
 
@@ -284,12 +284,12 @@ def test_values_are_drawn_as_asked(drawn_values):
             "create a generator.",
             "without the old": "The new values correlate with the old ones, so they are not independent of "
             "them.",
-            "deviation": "The standard deviation of 21,600 weights is too far from 0.02 for chance.\n\n"
-            "From which distribution do you draw? Do you pass 0.02, its square or a bound?",
+            "deviation": "The standard deviation of 21,600 weights is too far from 0.02 for chance.\n\nThe "
+            "standard deviation is 0.02. It is neither the variance nor a bound.",
             "mean": "The mean of 21,600 weights is too far from 0 for chance.",
-            "normal": "The number of weights, of 21,600, that are far from their mean is not that of a "
-            "normal distribution.\n\nFrom which distribution do you draw? Do you limit, replace or rescale "
-            "any draws?",
+            "normal": "Of 21,600 weights, more or fewer are far from the mean than a normal distribution "
+            "gives.\n\nDraw from a normal distribution, and don't limit, replace or rescale any "
+            "draws.",
         },
     )
 
@@ -330,8 +330,8 @@ def about_w1(gradient, right):
         return ""
     return (
         "`w1` gets a gradient for the masked columns of `d`, although these columns are constants: for "
-        "autograd they are still `x @ w1`, because it did not record that they were replaced.\n\nDoes "
-        "autograd record each of your writes?"
+        "autograd they are still `x @ w1`, because it did not record that they were replaced.\n\nAutograd "
+        "must record each of your writes."
     )
 
 
@@ -354,7 +354,7 @@ masked_forward = contract(
         dtypes=["float32"],
         modes=["on"],
         sequences=["first", "other", "same"],
-        between={"in a second call, after mask has changed": other_columns},
+        between={"in a second call, after `mask` has changed": other_columns},
         cover=["mask.columns", "x.values", "x.role"],
     ),
     call=Call(gradients="each"),
@@ -368,7 +368,7 @@ def test_masked_values_enter_the_product(masked_forward):
     assert_same_values(
         masked_forward,
         "The pair `(d, f)` is wrong: `d` must be `x @ w1` with ones in the columns where `mask` is true, "
-        "and `f` must be this `d` times `w2`.\n\nWhat does `d` hold when you compute `f`?",
+        "and `f` must be this `d` times `w2`.\n\nPrint `d` right before you compute `f`.",
     )
     assert_no_side_effects(masked_forward)
 
@@ -383,8 +383,8 @@ def test_gradients_of_the_masked_d(masked_forward):
             "overwritten": "That tensor is `d`: the product `f` needs it for the gradient of `w2`.",
             "w1:zero": "For autograd, no column of `d` depends on `w1`.",
             "w1:wrong": about_w1,
-            "w2:wrong": "\n\nThe gradient of `w2` is `d`, transposed, times the gradient of `f`. Is this "
-            "`d` the masked one?",
+            "w2:wrong": "\n\nThe gradient of `w2` is `d`, transposed, times the gradient of `f`. It must "
+            "be the masked `d`.",
         },
     )
 
@@ -500,13 +500,13 @@ def test_block_has_values_and_gradients(residual_block):
     assert_same_gradients(
         residual_block,
         because={
-            "overwritten": "`sigmoid` and `relu` save their outputs, and the product saves `x` and `w`.\n\n"
-            "Which of these tensors does a later in-place operation overwrite?",
+            "overwritten": "`sigmoid` and `relu` save their outputs, and the product saves `x` and "
+            "`w`.\n\nNo later in-place operation may overwrite one of these tensors.",
             "no history": "Where `relu` passes nothing on, the gradients must be 0, not missing.",
-            "nan": "In the backward pass, 0 is multiplied by infinity.\n\nWhich of your operations "
-            "overflows if `x @ w` is -800 or 800, or has an infinite derivative at 0?",
-            "wrong": "\n\nDid autograd record every write and every path to `x` and `w`? Where the input of "
-            "`relu` is exactly 0, the gradient must be 0.",
+            "nan": "In the backward pass, 0 is multiplied by infinity.\n\nLook for an operation that "
+            "overflows if `x @ w` is -800 or 800, or that has an infinite derivative at 0.",
+            "wrong": "\n\nAutograd must record every write, and every path to `x` and `w`. Where the input "
+            "of `relu` is exactly 0, the gradient must be 0.",
         },
         none_is_zero=False,
     )
@@ -515,7 +515,7 @@ def test_block_has_values_and_gradients(residual_block):
 @points(1, side_effects=True)
 def test_inputs_of_the_block_are_untouched(residual_block):
     """`x` and `w` are unchanged."""
-    assert_no_side_effects(residual_block, "Which storage does each of your operations write to?")
+    assert_no_side_effects(residual_block, "Check which storage each of your operations writes to.")
 
 
 @picture(reference=True)  # its operations are those of the formula in the task
@@ -592,8 +592,8 @@ def test_teacher_is_updated(ema_update):
             "With a teacher at 0, a student at 1 and `tau = 0.1`, the new value is 0.1. Update each "
             "parameter once, in place: assigning to a variable changes no tensor.",
         },
-        then="Teacher and student share storage, so a write to one changes both.\n\nWhich of your lines "
-        "copies values, and which only makes both refer to one tensor?",
+        then="Teacher and student share storage, so a write to one changes both.\n\nCopy values with "
+        "`copy_`. An assignment of `.data`, or of a name, only makes both refer to one storage.",
     )
 
 
@@ -667,11 +667,11 @@ fit_by_hand = contract(
             targets,
             loss=["falls", "grows", "endless", "flat", "tiny", "minimum"],
             words={
-                "grows": "lets the loss grow",
-                "endless": "lets the loss become infinite",
-                "flat": "keeps the loss where it is",
+                "grows": "makes the loss grow",
+                "endless": "makes the loss infinite",
+                "flat": "leaves the loss nearly unchanged",
                 "tiny": "makes the loss tiny",
-                "minimum": "fits w from the start",
+                "minimum": "fits `w` from the start",
             },
             says="(n, 1)",
         ),
@@ -695,13 +695,13 @@ def test_losses_and_w_are_those_of_descent(fit_by_hand):
     """The losses and the updated `w` are correct."""
     assert_same_values(
         fit_by_hand,
-        "The losses are not those of plain gradient descent, each measured before its update.\n\nIs each "
-        "loss a mean over all samples? What is in `w.grad` when you use it? Take every step, even if the "
-        "loss is `inf` or `nan`.",
+        "The losses are not those of plain gradient descent, each measured before its update.\n\nEach loss "
+        "is a mean over all samples. Print `w.grad` when you use it. Take every step, even if the loss is "
+        "`inf` or `nan`.",
         changes={
-            "w:value": "The caller's `w` does not have the values that plain gradient descent gives.\n\nDo "
-            "your updates write to the caller's tensor or to a new one? A step subtracts `lr` times the "
-            "gradient of the mean over all samples. When do you clear `w.grad`?"
+            "w:value": "The caller's `w` does not have the values that plain gradient descent "
+            "gives.\n\nWrite to the caller's tensor, not to a new one. A step subtracts `lr` "
+            "times the gradient of the mean over all samples. Clear `w.grad` between the steps."
         },
         exact_types=True,
     )
@@ -792,7 +792,7 @@ train_and_restart = contract(
 WHERE_IT_LEADS = {
     "first*:value": "After training, `first` does not have the values that the gradient of the masked "
     "function gives.",
-    "last*:value": "After training, `last` does not have the right values.",
+    "last*:value": "After training, `last` has wrong values.",
     "average:value": "The caller's `average` is not updated to `(1 - tau) * average + tau * last.weight` "
     "after each step.",
 }
@@ -802,8 +802,8 @@ WHERE_IT_LEADS = {
 def test_the_mask_is_differentiated(train_and_restart):
     """Gradients of `first` account for the mask.
 
-    Does autograd record the multiplication by `mask`? Is the output that `tanh` saved unchanged? What is in
-    `.grad` before `backward()`?
+    Autograd must record the multiplication by `mask`, which must not write to the output that `tanh` saved.
+    Clear `.grad` before `backward()`.
     """
     assert_same_values(train_and_restart, only=["first*"], changes=WHERE_IT_LEADS)
 
@@ -812,7 +812,7 @@ def test_the_mask_is_differentiated(train_and_restart):
 def test_the_fresh_layer_is_trained(train_and_restart):
     """`opt` keeps training `last` after its restart.
 
-    Which parameter objects does `opt` hold? Write the new values into these objects, before the right batch.
+    `opt` holds certain parameter objects. Write the new values into these objects, before the right batch.
     """
     assert_same_values(train_and_restart, only=["last*"], changes=WHERE_IT_LEADS)
 
@@ -821,7 +821,7 @@ def test_the_fresh_layer_is_trained(train_and_restart):
 def test_the_average_is_plain_data(train_and_restart):
     """`average` is correct and has no graph.
 
-    Print `average.grad_fn`. Does autograd record the update? Use the weight after the step.
+    Print `average.grad_fn`: autograd must not record the update. Use the weight after the step.
     """
     assert_same_values(train_and_restart, only=["average*"], changes=WHERE_IT_LEADS)
 
@@ -835,7 +835,7 @@ def test_a_whole_training(train_and_restart):
     assert_no_side_effects(train_and_restart)
     assert_same_values(
         train_and_restart,
-        "The losses are not those of the batches, each measured before its step, as floats.",
+        "The result is not the list of the losses, each a float from before its step.",
         changes=WHERE_IT_LEADS,
         exact_types=True,
     )

@@ -17,7 +17,7 @@ from grader import (
 )
 from grader.inside import attempt, graph, graph_at, inside, math, nn, note, torch
 
-WHICH_STORAGE = "Which storage does each of your operations write to?"
+WHICH_STORAGE = "Check which storage each of your operations writes to."
 
 
 def wrong_entries(gradient, right):
@@ -124,7 +124,7 @@ collect = contract(
             says="a function of a tensor of shape (k,) that returns a tensor without dimensions",
             words={
                 "a network": "is a network with a frozen parameter",
-                "numbers": "decides by the numbers of a row",
+                "numbers": "branches on the values of a row",
                 "a constant": "returns a constant",
                 "an entry": "returns an entry of the row",
                 "a parameter": "returns a parameter itself",
@@ -168,13 +168,13 @@ def test_results_and_gradients(collect):
     assert_same_gradients(
         collect,
         because={
-            "no history": "\n\nWhich operation puts `f(x)` into your result, and does it keep the graph of "
-            "`f(x)`?",
-            "not connected": "\n\nThe result requires grad. Is it computed from `f(x)`, or did you set the "
-            "flag yourself?",
-            "xs:not connected": "\n\nDo you pass the rows of `xs` to `f`, or only their values?",
-            "wrong": "\n\nDid autograd record `f(x)` and the operation that puts it into the result, for "
-            "every row?",
+            "no history": "\n\nThe operation that puts `f(x)` into your result must keep the graph of "
+            "`f(x)`.",
+            "not connected": "\n\nThe result requires grad, but it must be computed from `f(x)`: setting "
+            "the flag does not connect it.",
+            "xs:not connected": "\n\nPass the rows of `xs` themselves to `f`, not only their values.",
+            "wrong": "\n\nFor every row, autograd must record `f(x)` and the operation that puts it into "
+            "the result.",
         },
     )
 
@@ -208,8 +208,8 @@ def of_the_halves(gradient, right):
     """Which half of h gets a wrong gradient."""
     half = right.shape[-1] // 2
     wrong = {place // half % 2 for place, _ in wrong_entries(gradient, right)}
-    only = f"Only the {('first', 'second')[min(wrong)]} half of h is wrong." if len(wrong) == 1 else ""
-    return f"{only}\n\nDid autograd record every operation, and is the result connected to both halves?"
+    only = f"Only the {('first', 'second')[min(wrong)]} half of `h` is wrong." if len(wrong) == 1 else ""
+    return f"{only}\n\nAutograd must record every operation, and the result must be connected to both halves."
 
 
 glu = contract(
@@ -228,14 +228,14 @@ def test_values_and_gradients_are_gated(glu):
     """Values and gradients of both halves are correct."""
     assert_same_values(
         glu,
-        "The result is not the first half of `h` times the sigmoid of the second.\n\nAlong which dimension "
-        "do you split `h`? Do you limit or change its values?",
+        "The result is not the first half of `h` times the sigmoid of the second.\n\nSplit `h` along its "
+        "last dimension, and don't limit or change its values.",
     )
     assert_same_gradients(
         glu,
         because={
             "h:wrong": of_the_halves,
-            "nan": "\n\nWhich of your operations overflows if a gate is -1000 or 1000?",
+            "nan": "\n\nLook for an operation that overflows if a gate is -1000 or 1000.",
         },
     )
 
@@ -290,12 +290,10 @@ def about_the_tail(gradient, right):
     """What a wrong gradient of h comes of: no way back, or no division."""
     wrong = [pair for _, pair in wrong_entries(gradient, right)]
     if not any(seen for seen, _ in wrong):
-        return "\n\nWhich columns of the result are not connected to `h`?"
+        return "\n\nSome columns of the result are not connected to `h`."
     if len({round(seen / wanted, 3) for seen, wanted in wrong if wanted}) == 1:
-        return "The columns from `k` on lack the factor `1 / s`.\n\nDid autograd record the division?"
-    return (
-        "\n\nIs the divisor `s` a constant for autograd? Did autograd record the operations on every column?"
-    )
+        return "The columns from `k` on lack the factor `1 / s`.\n\nAutograd must record the division."
+    return "\n\nThe divisor `s` must be a constant, and autograd must record the operations on every column."
 
 
 scale_tail = contract(
@@ -312,7 +310,7 @@ scale_tail = contract(
             start_of_the_tail,
             at=["in the middle", "0", "the last column"],
             says="an int from 0 to m - 1",
-            words={"0": "is 0", "the last column": "is the number of the last column"},
+            words={"0": "is 0", "the last column": "is the index of the last column"},
         ),
     },
     cases=Cases(
@@ -333,7 +331,7 @@ def test_result_has_the_form_of_h(scale_tail):
     seen, expected = scale_tail.seen.tensor(), scale_tail.expected.tensor()
     assert seen.requires_grad or not expected.requires_grad, "The result does not require grad."
     assert seen.dtype == expected.dtype, f"The result is {seen.dtype}, but `h` is {expected.dtype}."
-    assert seen.shape == expected.shape, f"The result has shape {seen.shape}, not {expected.shape}."
+    assert seen.shape == expected.shape, f"The result has shape {seen.shape} instead of {expected.shape}."
 
 
 @points(2)
@@ -389,7 +387,7 @@ def test_rows_have_their_own_storage(row_bias):
     `expand()` returns a view in which all rows are the same memory.
     """
     assert row_bias.seen.tensor().shape == row_bias.expected.tensor().shape, "The result has the wrong shape."
-    assert not row_bias.seen.rows_share_storage, "Rows share storage, so a write to one changes the others."
+    assert not row_bias.seen.rows_share_storage, "Rows share memory, so a write to one changes the others."
     shared = row_bias.seen.shared_storage
     assert not shared, f"The result shares storage with {shared[0]}."
 
@@ -399,15 +397,15 @@ def test_rows_and_their_gradients(row_bias):
     """The rows and their gradients are correct."""
     assert_same_values(
         row_bias,
-        "The rows are not `b`, with `bump` added to the first.\n\nDo the rows share storage when you add "
-        "`bump`?",
-        then="The rows after the first are not `b`.\n\nWhich of your operations changes them?",
+        "The rows are not `b`, with `bump` added to the first.\n\nThe rows must not share memory when you "
+        "add `bump`.",
+        then="The rows after the first are not `b`.\n\nLook for an operation that changes them.",
     )
     assert_same_gradients(
         row_bias,
         because={
             "no history": "\n\nPrint the `grad_fn` of the result, and of each tensor it is computed from.",
-            "wrong": "\n\nDoes every row backpropagate to `b`? Compute the gradient of a single row's sum.",
+            "wrong": "\n\nEvery row must backpropagate to `b`. Compute the gradient of a single row's sum.",
         },
     )
 
@@ -454,8 +452,8 @@ def what_is_dropped(setup, kind):
 def about_the_dropped(gradient, right):
     """What a wrong gradient of the scores says: the dropped get none, or others."""
     hint = (
-        "Did autograd record every operation on the weights? Does the output that softmax saved still hold "
-        "its values?"
+        "Autograd must record every operation on the weights, and the output that softmax saved must keep "
+        "its values."
     )
     if any(seen for _, (seen, _) in wrong_entries(gradient, right)):
         return f"\n\n{hint}"
@@ -479,10 +477,10 @@ drop_attention = contract(
             where=["some entries", "a whole row", "nowhere"],
             layout=["contiguous", "transposed"],
             says="boolean, of the shape of scores",
-            words={"a whole row": "is true for a whole row", "nowhere": "is true nowhere"},
+            words={"a whole row": "is true for an entire row", "nowhere": "is true nowhere"},
         ),
     },
-    cases=Cases(between={"in a second call, after drop has changed": other_places}),
+    cases=Cases(between={"in a second call, after `drop` has changed": other_places}),
     rules=Rules(full_precision=True),
 )
 
@@ -491,7 +489,7 @@ drop_attention = contract(
 def test_attention_is_connected(drop_attention):
     """The result is connected to the graph.
 
-    Which operation returned a tensor without a graph?
+    Print the `grad_fn` of each intermediate tensor, to find where the graph ends.
     """
     seen, expected = drop_attention.seen.tensor(), drop_attention.expected.tensor()
     assert seen.requires_grad or not expected.requires_grad, "The result does not require grad."
@@ -504,12 +502,12 @@ def test_weights_and_gradients(drop_attention):
     assert_same_values(
         drop_attention,
         "The weights are not the softmax of all scores, with 0 where `drop` is true.\n\nCompare your "
-        "result with `scores.softmax(-1)`. Which entries differ?",
+        "result with `scores.softmax(-1)`: only the dropped entries may differ.",
     )
     assert_same_gradients(
         drop_attention,
         because={
-            "overwritten": "\n\nWhich tensor does the backward of softmax need, its input or its output?",
+            "overwritten": "\n\nThe backward of softmax needs its output, which no later write may change.",
             "wrong": about_the_dropped,
         },
     )
@@ -574,7 +572,11 @@ train = contract(
             baskets,
             list=["two", "one", "one basket"],
             layout=["contiguous", "across"],
-            words={"one": "has one batch", "one basket": "has one basket", "across": "has tensors with gaps"},
+            words={
+                "one": "has one batch",
+                "one basket": "has one batch with one basket",
+                "across": "has tensors that are not contiguous",
+            },
             says="a list of (x, drop, y); x: (n, t, k), drop: (n, t) and boolean, y: (n,)",
         ),
         "lr": number(0.3, 0.0, says="a float, 0 or more"),
@@ -599,8 +601,9 @@ def test_the_whole_training(train):
         "weighted sums of one batch, and compare them with the task.",
         changes={
             "model*:value": "After training, the parameters are wrong.\n\nPrint every `.grad` before the "
-            "step: does it hold the gradient of this loss only? Does autograd record every operation from "
-            "`embed` to `head`, and does the output that softmax saved still hold its values?"
+            "step: it must hold the gradient of this loss only. Autograd must record every "
+            "operation from `embed` to `head`, and the output that softmax saved must keep "
+            "its values."
         },
     )
 

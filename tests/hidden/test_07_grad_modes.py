@@ -76,7 +76,7 @@ prompt_step = contract(
     cases=Cases(
         modes=["on"],
         sequences=["first", "other", "same", "changed backbone"],
-        between={"in a second step, with another lr": with_another_rate},
+        between={"in a second step with another `lr`": with_another_rate},
         cover=["backbone.frozen", "backbone.grads", "y.values", "all.dtype"],
     ),
     call=Call(given=["backbone", "prompt", "x", "y", "lr"], returns="nothing", then=thawed),
@@ -90,9 +90,9 @@ def test_prompt_follows_its_gradient(prompt_step):
     assert_same_values(
         prompt_step,
         changes={
-            "prompt:value": "Your call did not move `prompt` by `-lr` times its gradient.\n\nDoes a "
-            "gradient reach `prompt`? Do you write to the caller's tensor? What is in `prompt.grad` when "
-            "your function begins?"
+            "prompt:value": "Your call did not change `prompt` by `-lr` times its gradient.\n\nWrite to "
+            "the caller's tensor. Print the gradient that you use: `prompt.grad` may hold "
+            "an older one when your function begins."
         },
         then={
             "thawed": "A parameter of the backbone that was frozen before the call requires grad after it."
@@ -105,8 +105,8 @@ def test_backbone_is_only_used(prompt_step):
     """The backbone is unchanged; `prompt` stays a leaf."""
     assert_no_side_effects(
         prompt_step,
-        "Compare `prompt.data_ptr()`, and every `.grad`, flag and mode of the backbone, before and after the "
-        "call.",
+        "Before and after the call, compare `prompt.data_ptr()`, and every `.grad`, flag and mode of the "
+        "backbone.",
     )
 
 
@@ -186,7 +186,10 @@ def test_features_can_be_trained_on(cache_features):
             f"Feature {place} is an inference tensor.\n\nAutograd cannot save a tensor for `backward()` that "
             "`inference_mode()` allocated."
         )
-        assert not feature.requires_grad, f"Feature {place} requires grad.\n\nPrint its `grad_fn`."
+        assert not feature.requires_grad, (
+            f"Feature {place} requires grad.\n\nPrint its `grad_fn`: the feature must not be connected to "
+            "the graph."
+        )
 
 
 @points(2)
@@ -195,7 +198,7 @@ def test_features_are_outputs_of_the_backbone(cache_features):
     assert_same_values(
         cache_features,
         "The features are not the backbone's current outputs for the tensors in `xs`.\n\nPass each tensor "
-        "to the backbone by itself. Don't cache: weights and buffers may change between calls.",
+        "to the backbone separately. Don't cache: weights and buffers may change between calls.",
     )
     assert_same_gradients(cache_features, "a feature", flags=True)
 
@@ -204,7 +207,7 @@ def test_features_are_outputs_of_the_backbone(cache_features):
 def test_backbone_stays_as_it_is(cache_features):
     """`backbone`, `xs` and the grad mode are unchanged."""
     assert_no_side_effects(
-        cache_features, "Did you restore every flag and mode you changed?", may_share_storage=True
+        cache_features, "Restore every flag and mode that you change.", may_share_storage=True
     )
 
 
@@ -274,13 +277,13 @@ def test_mean_of_the_losses(evaluate):
     assert_same_values(
         evaluate,
         then={
-            "is a float": "The result is not a Python float.\n\nWhich method of a tensor returns its number?",
-            "mean": "The result is not the mean of the batches' losses.\n\nIs dropout still active? Every "
-            "batch counts the same: try two batches of different sizes.",
+            "is a float": "The result is not a Python float.\n\n`item()` returns the number in a tensor.",
+            "mean": "The result is not the mean of the batches' losses.\n\nCheck that dropout is off. "
+            "Every batch counts the same: try two batches of different sizes.",
         },
         recorded={
             "recorded": "Autograd records operations during your call.\n\n`eval()` does not disable "
-            "gradients. Are they disabled when you call `model(x)`?"
+            "gradients. Call `model(x)` under `no_grad()`."
         },
     )
 
@@ -290,8 +293,8 @@ def test_nothing_shows_afterwards(evaluate):
     """Modes and values are restored, even after errors."""
     assert_no_side_effects(
         evaluate,
-        "Which of your lines change it? If others restore it, do they run when a batch raises an error? "
-        "Restore the mode that you found, which may be either one.",
+        "The lines that restore it must run even if a batch raises an error. Restore the mode that you "
+        "found, which may be either one.",
     )
 
 
@@ -326,7 +329,7 @@ def with_equal_numbers(setup, kind):
 @inside
 def number_of_calls(setup, kind):
     """How often the function is called with the same arguments."""
-    return kind("are")
+    return kind("called")
 
 
 @inside
@@ -335,7 +338,7 @@ def once_or_twice(function, setup):
     layer, opt, lr = (setup[name] for name in ("layer", "opt", "lr"))
     function(layer, opt, lr)
     groups = [len(group["params"]) for group in opt.param_groups]
-    for _ in range(setup["calls"] - 1):
+    for _ in range(setup["the function"] - 1):
         function(layer, opt, lr)
         setup.remembered["same groups"] = [groups == [len(group["params"]) for group in opt.param_groups]]
 
@@ -352,7 +355,7 @@ def of_each_parameter(setup, result):
         p.grad = torch.full_like(p, 1)
     opt.step()
     return {
-        "held": {f"groups that hold {name}": len(groups) for name, groups in held.items()},
+        "held": {f"the count of `{name}`": len(groups) for name, groups in held.items()},
         "rates": {name: [group.get("lr") for group in groups] for name, groups in held.items()},
         "options": {
             name: [{**group, "params": 0, "lr": 0} == first for group in groups]
@@ -399,20 +402,20 @@ unfreeze = contract(
             state=["stepped"],
             says="an optimizer in the middle of a training, which may hold parameters of layer",
         ),
-        "numbers": own(
+        "the values": own(
             with_equal_numbers,
             are=["of their own", "equal"],
-            words={"equal": "are equal in layer and in what opt holds"},
+            words={"equal": "are the same in `layer` and in the parameters that `opt` holds"},
         ),
         "lr": number(0.02, 0.1, says="the learning rate of the parameters that opt does not hold, a float"),
-        "calls": own(number_of_calls, are=[1, 2], words={2: "are two"}),
+        "the function": own(number_of_calls, called=[1, 2], words={2: "is called twice"}),
     },
     cases=Cases(
         dtypes=["float32", "float64"],
         sequences=["first", "other"],
         between={
-            "in a second call, with another lr": with_another_lr,
-            "in a second call, with another optimizer": with_another_optimizer,
+            "in a second call with another `lr`": with_another_lr,
+            "in a second call with another optimizer": with_another_optimizer,
         },
         cover=["layer.frozen", "opt.groups", "opt.holds"],
     ),
@@ -427,14 +430,14 @@ def test_layer_is_held_with_its_rate(unfreeze):
     assert_same_values(
         unfreeze,
         changes={
-            "layer*:requires_grad": "A parameter of the layer does not require grad.\n\nDoes your function "
-            "set the flag of every parameter, including those of submodules?"
+            "layer*:requires_grad": "A parameter of the layer does not require grad.\n\nSet the flag of "
+            "every parameter, including those of submodules."
         },
         then={
             "held": "`opt` does not hold each parameter exactly once, so `opt.step()` does not update each "
             "one once.\n\nCompare the ids of the layer's parameters with those in `opt.param_groups`.",
             "rates": "A parameter has the wrong learning rate in `opt`.",
-            "options": "A parameter has different options in `opt` than the other parameters.",
+            "options": "In `opt`, a parameter has different options from the others.",
             "those of all": "Your call changed the options of `opt`.",
             "memory": "The optimizer state of a parameter, such as its momentum, has changed.",
             "after a step": "After one step of `opt`, the parameters have wrong values.",
@@ -448,7 +451,7 @@ def test_nothing_else_changes(unfreeze):
     """Values, gradients and modes are unchanged."""
     assert_no_side_effects(
         unfreeze,
-        "Unfreezing changes only `requires_grad` and the groups of `opt`. Which of your lines changes more?",
+        "Unfreezing changes only `requires_grad` and the groups of `opt`.",
     )
 
 
@@ -527,7 +530,7 @@ forward_ckpt = contract(
             words={
                 "last wider": "has a last block that is much wider inside than the others",
                 "more": "has more than four blocks",
-                "equal": "is of one width",
+                "equal": "has blocks of the same width",
                 "some eval": "has a block in eval mode",
                 "all eval": "is in eval mode",
                 "some": "has a frozen parameter",
@@ -564,8 +567,8 @@ def test_values_and_memory(forward_ckpt):
     """
     assert_same_values(
         forward_ckpt,
-        "The result differs from that of the plain loop with the same random numbers.\n\nDoes each block "
-        "run once, in order?",
+        "The result differs from that of the plain loop with the same random numbers.\n\nEach block must "
+        "run once, in order.",
     )
 
 
@@ -575,11 +578,12 @@ def test_gradients_of_the_plain_loop(forward_ckpt):
     assert_same_gradients(
         forward_ckpt,
         because={
-            "raised": "\n\nBackward calls each checkpointed block again. Is it the same block then, and "
-            "does its result require grad?",
-            "no history": "\n\nAre gradients enabled? Which inputs of each checkpoint require grad?",
-            "wrong": "\n\nBackward computes each checkpointed block again. Is it the same block then, with "
-            "the same dropout mask?",
+            "raised": "\n\nBackward calls each checkpointed block again. It must be the same block then, "
+            "and its result must require grad.",
+            "no history": "\n\nCheck that gradients are enabled, and which inputs of each checkpoint "
+            "require grad.",
+            "wrong": "\n\nBackward computes each checkpointed block again. It must be the same block then, "
+            "with the same dropout mask.",
         },
     )
 
@@ -595,7 +599,7 @@ def test_the_caller_s_things_stay(forward_ckpt):
     """`x` and the blocks are unchanged."""
     assert_no_side_effects(
         forward_ckpt,
-        "Did you change a flag of the caller's `x` or blocks to make a checkpoint record?",
+        "Don't change a flag of the caller's `x` or blocks to make a checkpoint record.",
         may_share_storage=True,
     )
 
@@ -657,13 +661,13 @@ def two_stages(setup, history):
     }
 
 
-MODE = "is trained in eval mode.\n\nWhich line changes the mode, and which line restores it?"
+MODE = "is trained in eval mode.\n\n`eval()` lasts until you call `train()`."
 
 fine_tune = contract(
     "fine_tune",
     {
         "backbone": network("in", "features", every=False, inside=["plain"], says="a module"),
-        "head": network("features", every=False, says="a module that takes what the backbone gives"),
+        "head": network("features", every=False, says="a module that takes the output of the backbone"),
         "train": pairs(values=["normal"], says="a list of pairs (x, y), at least one"),
         "held_out": pairs(lists=["differ", "single"], values=["normal"], says="another such list"),
         "epochs": number(2, 3, says="how many epochs each stage has, at least 2"),
@@ -682,16 +686,16 @@ def test_every_fine_tuning(fine_tune):
         then={
             "mode of the head": f"In some step, the head {MODE}",
             "mode of the backbone": f"In the second stage, the backbone {MODE}",
-            "first losses": "In the first stage, the losses on `held_out` are wrong.\n\nOn which features "
-            "do you train the head, and in which mode is the model when you measure?",
+            "first losses": "In the first stage, the losses on `held_out` are wrong.\n\nCheck the features "
+            "on which you train the head, and the mode of the model when you measure.",
             "questions": "The backbone is called on inputs of `train` more often than the two stages "
-            "need.\n\nHow often do you compute the features of the first stage?",
-            "gradients": "Gradients reach the backbone in the first stage.\n\nAre the features connected "
-            "to the graph? Print their `grad_fn`.",
-            "moves": "The values of the backbone are unchanged: no step updated it.\n\nWhich parameters "
-            "does the optimizer hold in the second stage?",
-            "losses": "In the second stage, the losses on `held_out` are wrong.\n\nWhich learning rate "
-            "does the backbone have? Does the head keep its momentum?",
+            "need.\n\nCompute the features of the first stage only once.",
+            "gradients": "Gradients reach the backbone in the first stage.\n\nPrint the `grad_fn` of the "
+            "features: they must not be connected to the graph.",
+            "moves": "The values of the backbone are unchanged: no step updated it.\n\nIn the second "
+            "stage, the optimizer must hold its parameters, too.",
+            "losses": "In the second stage, the losses on `held_out` are wrong.\n\nThe backbone learns "
+            "with `lr / 10`, and the head keeps its momentum.",
             "places": "After both stages, the values of the backbone or the head are wrong.",
             "flags": "A parameter does not require grad after the call.",
         },

@@ -63,7 +63,7 @@ def after_a_write(setup, y):
     with torch.no_grad():
         writes[write]()
     return {
-        "the gradient that create_graph=True records": second,
+        "the gradient that `create_graph=True` records": second,
         "the result, after a later write,": gradients(y, x=leaf),
     }
 
@@ -77,8 +77,8 @@ square = contract(
             as_it_is,
             kind=["zeros", "one entry", "same values", "result"],
             words={
-                "one entry": "changes the last entry of x",
-                "same values": "gives x the very values that it has",
+                "one entry": "changes the last entry of `x`",
+                "same values": "writes the same values into `x`",
                 "result": "changes only the result",
             },
         ),
@@ -99,16 +99,17 @@ def test_gradients_and_writes(square):
     assert_same_values(square, "The values are not `x * x`.")
     assert_same_gradients(
         square,
-        because={"wrong": "\n\nBy which values does your `backward` multiply the incoming gradient?"},
+        because={"wrong": "\n\nPrint the values by which your `backward` multiplies the incoming gradient."},
         then={
-            "the gradient that create_graph=True records": {
-                "not connected": "\n\nDoes autograd record what `backward` computes? Are its tensors "
-                "connected to the graph?",
-                "wrong": "\n\nIf the first gradient is correct, which part of `backward` does autograd not "
-                "record?",
+            "the gradient that `create_graph=True` records": {
+                "not connected": "\n\nAutograd must record what `backward` computes, with tensors that are "
+                "connected to the graph.",
+                "wrong": "\n\nIf the first gradient is correct, look for a part of `backward` that "
+                "autograd does not record.",
             },
             "the result, after a later write,": "Backward raised no error, although `x` was modified in "
-            "place.\n\nWhere do you store `x` until backward, and does autograd check its version there?",
+            "place.\n\nAutograd checks the version of a tensor only if "
+            "`ctx.save_for_backward` saved it.",
         },
     )
 
@@ -141,11 +142,11 @@ def of_x_and_k(function, setup):
 @inside
 def by_its_old_name(setup, y):
     """Whether x came back, and the gradient of what is computed from x afterwards."""
-    of = "3 * x, computed after the call,"
+    of = "`3 * x`, computed after the call,"
     return {"x itself": y is setup["x"], of: gradients(lambda: 3 * setup["x"], x=setup.starts["x"])}
 
 
-THROUGH_X = "\n\nPrint `x.grad_fn` after the call. By which number does its backward multiply?"
+THROUGH_X = "\n\nPrint `x.grad_fn` after the call: its backward must multiply by `k`."
 
 scale = contract(
     "Scale_",
@@ -183,8 +184,7 @@ def test_x_is_scaled_in_place(scale):
         scale,
         "The result does not hold the old values of `x` times `k`.",
         changes={
-            "x:value": "`x` does not hold its old values times `k`.\n\nTo which tensor do you write the "
-            "product?"
+            "x:value": "`x` does not hold its old values times `k`.\n\nWrite the product to `x` itself."
         },
         then={
             "x itself": "The call did not return `x` itself. Autograd returns a new object unless it knows "
@@ -192,7 +192,7 @@ def test_x_is_scaled_in_place(scale):
         },
     )
     assert_no_side_effects(
-        scale, "Which tensors do `forward` and `backward` write to? Other code may still use them."
+        scale, "Check which tensors `forward` and `backward` write to: other code may still use them."
     )
 
 
@@ -201,17 +201,14 @@ def test_gradients_of_new_and_old_values(scale):
     """Gradients are correct, and stale losses raise errors."""
     assert_same_gradients(
         scale,
-        because={
-            "wrong": "\n\nThrough which calls does the gradient pass, and by which number does each "
-            "of them multiply it?"
-        },
+        because={"wrong": "\n\nEach call must multiply the gradient by its own `k`."},
         then={
-            "3 * x, computed after the call,": dict.fromkeys(
+            "`3 * x`, computed after the call,": dict.fromkeys(
                 ["wrong", "not connected", "no history"], THROUGH_X
             ),
         },
         pending="A loss computed from the old values of `x` backpropagated without an error, although "
-        "those values are gone.\n\nDoes your write increase `x._version`?",
+        "those values are gone.\n\nYour write must increase `x._version`.",
     )
 
 
@@ -287,16 +284,16 @@ def test_value_and_gradient_of_the_penalty(penalty):
     """The penalty and its gradient are correct."""
     assert_same_values(
         penalty,
-        "The value is not the mean of `(norm - 1) ** 2` over the samples, with one norm for each.\n\nWhat "
-        "do you differentiate? Over which dimensions do you take the norm and the mean? A norm below 1 "
+        "The value is not the mean of `(norm - 1) ** 2` over the samples, with one norm for each.\n\nTake "
+        "one norm for each sample, over all its other dimensions, and then the mean. A norm below 1 "
         "counts, too.",
     )
     assert_same_gradients(
         penalty,
         "the penalty",
         because={
-            "no history": "\n\nIs the tensor whose norm you take connected to the graph? Print its "
-            "`grad_fn`.",
+            "no history": "\n\nPrint the `grad_fn` of the tensor whose norm you take: it must be connected "
+            "to the graph.",
             "not connected": "So the inner gradient is a leaf or a constant for autograd.\n\nPrint its "
             "`grad_fn`.",
         },
@@ -307,7 +304,7 @@ def test_value_and_gradient_of_the_penalty(penalty):
 def test_arguments_are_unchanged(penalty):
     """`D`, `x` and every `.grad` are unchanged."""
     assert_no_side_effects(
-        penalty, "Which of your calls fills a `.grad`, or changes a mode or the caller's `x`?"
+        penalty, "Look for a call that fills a `.grad`, or changes a mode or the caller's `x`."
     )
 
 
@@ -389,12 +386,9 @@ def sent_back(setup, handle):
     return {**found, "unhooked": attempt(unhooked)} if setup["the handle"] == "kept" else found
 
 
-LIMITED = "The gradient that `t` passes on is not the one that arrived at `t`, clipped entry by entry"
-RETURNS = (
-    "\n\nWhat does your hook return, which entries of the gradient does it change, and how long does it stay "
-    "registered?"
-)
-WRITES = "\n\nThe tensor that your hook receives may be used elsewhere, too. Does the hook write to it?"
+LIMITED = "The gradient that `t` passes on is not its incoming gradient, clipped entry by entry"
+RETURNS = "\n\nThe hook must return the clipped gradient in every backward, until its handle removes it."
+WRITES = "\n\nOther code may use the tensor that your hook receives, so the hook must not write to it."
 
 clip_grad_hook = contract(
     "clip_grad_hook",
@@ -403,7 +397,10 @@ clip_grad_hook = contract(
             non_leaf,
             shape=(*SHAPES, "0 n"),
             of=["alone", "two", "hooked"],
-            words={"two": "is one of two results of an operation", "hooked": "has a hook of the caller's"},
+            words={
+                "two": "is one of two results of an operation",
+                "hooked": "has a hook that the caller registered",
+            },
             says="a non-leaf that requires grad, of any shape, float32 or float64",
         ),
         "limit": number(0.3, 1.1, 30.0, says="a float above 0"),
@@ -413,7 +410,7 @@ clip_grad_hook = contract(
             words={
                 "negative": "has no positive entry",
                 "positive": "has no negative entry",
-                "inside": "is inside the limit",
+                "inside": "is within the limit",
             },
         ),
         "this backward": own(as_it_is, kind=[0, 40], words={40: "comes after many others"}),
@@ -436,14 +433,15 @@ def test_what_is_limited(clip_grad_hook):
         then={
             "once": f"{LIMITED}.{RETURNS}",
             "sum": f"{LIMITED}, if `t` is used twice: the sum must be clipped.{RETURNS}",
-            "earlier": "A gradient that an earlier backward returned for `t` has other values after the next "
-            "backward.\n\nDoes your hook return the same tensor again and again?",
+            "earlier": "A gradient that an earlier backward returned for `t` has other values after the "
+            "next backward.\n\nYour hook must return a new tensor each time.",
             "term": f"In `t + other`, the gradient of `other` has changed.{WRITES}",
             "shared": f"The gradient that arrives at `t` is overwritten.{WRITES}",
-            "neighbour": "The gradient of another result of the operation that made `t` has changed.\n\nOn "
-            "which tensor did you register the hook?",
-            "unhooked": "After `handle.remove()`, `t` does not pass on the gradient that it did before the "
-            "call.\n\nIs it still clipped? Are the other hooks still registered?",
+            "neighbour": "The gradient of another result of the operation that made `t` has "
+            "changed.\n\nRegister the hook on `t`.",
+            "unhooked": "After `handle.remove()`, `t` does not pass on the same gradient as before the "
+            "call.\n\nRemoving the handle must end the clipping, and leave the other hooks "
+            "registered.",
         },
     )
     assert_same_gradients(clip_grad_hook)
@@ -473,8 +471,8 @@ def other_ways_back(setup, y):
     for _ in range(setup["the next backward"]):
         attempt(lambda: torch.autograd.grad(y.sum(), leaf, retain_graph=True))
     return {
-        "the result, another time,": gradients(y, x=leaf),
-        "10 * x, computed after the call,": gradients(lambda: 10 * x, x=leaf),
+        "the result, in a later backward,": gradients(y, x=leaf),
+        "`10 * x`, computed after the call,": gradients(lambda: 10 * x, x=leaf),
     }
 
 
@@ -493,7 +491,7 @@ grad_reverse = contract(
         "lam": own(
             one_number_or_two,
             value=[0.7, 10.0, 0.0, 1e-6, "two"],
-            words={"two": "is another number in a later call"},
+            words={"two": "is a different number in a later call"},
             says="a float from 0 to 10",
         ),
         "the next backward": own(as_it_is, kind=[0, 40], words={40: "comes after many others"}),
@@ -519,13 +517,13 @@ def test_gradient_is_reversed_on_one_way(grad_reverse):
         because={
             "no history": CUT,
             "not connected": CUT,
-            "wrong": "\n\nBy which number is the gradient multiplied? Does one call change the number of "
-            "another?",
+            "wrong": "\n\nPrint the number by which the gradient is multiplied. One call must not change "
+            "the number of another.",
         },
         then={
-            "the result, another time,": "\n\nBy which number is the gradient multiplied in a later "
-            "backward?",
-            "10 * x, computed after the call,": "\n\nOnly gradients that pass through the result may be "
+            "the result, in a later backward,": "\n\nPrint the number by which the gradient is multiplied in "
+            "a later backward.",
+            "`10 * x`, computed after the call,": "\n\nOnly gradients that pass through the result may be "
             "reversed.",
         },
     )
@@ -580,8 +578,8 @@ def gradients_of_first_order(setup):
         torch.autograd.grad(query_loss(v), v)[0] for v in ((w - lr * g).detach().requires_grad_(), w)
     )
     return {
-        "the first-order gradient, for which g is a constant": first,
-        "the gradient of query_loss(w)": at_w,
+        "the first-order gradient, for which `g` is a constant": first,
+        "the gradient of `query_loss(w)`": at_w,
     }
 
 
@@ -610,8 +608,8 @@ def test_second_order_gradient(maml_grad):
     """The gradient includes all paths to `w`."""
     assert_same_values(
         maml_grad,
-        "The result is not the gradient of `query_loss(fast)` with respect to `w`.\n\nOn what does `fast` "
-        "depend, and which of these dependences does autograd record?",
+        "The result is not the gradient of `query_loss(fast)` with respect to `w`.\n\n`fast` depends on "
+        "`w` directly and through `g`. Autograd must record both.",
     )
 
 
@@ -688,9 +686,10 @@ def test_gradient_of_each_sample(per_sample_grads):
     assert_same_values(
         per_sample_grads,
         "The result is not a dict of the samples' own gradients with one entry for each name in "
-        "`named_parameters()`.\n\nWhich loss do you backpropagate for row `i`? Does another backward write "
-        "to the tensor that you store?",
-        then="A row is not the gradient of its sample alone.\n\nDo other samples contribute to this row?",
+        "`named_parameters()`.\n\nFor row `i`, backpropagate the loss of sample `i` only. No later "
+        "backward may write to the tensor that you store.",
+        then="A row is not the gradient of its sample alone.\n\nOther samples must not contribute to this "
+        "row.",
         exact_types=True,
     )
 
@@ -700,7 +699,7 @@ def test_model_is_unchanged(per_sample_grads):
     """The model is unchanged; `.grad` is `None`."""
     assert_no_side_effects(
         per_sample_grads,
-        "Which of your calls fills `.grad`? It must be `None` at the end.",
+        "Look for a call that fills `.grad`, which must be `None` at the end.",
         may_share_storage=True,
     )
 
@@ -713,7 +712,7 @@ def products_of_first_order(setup):
     """What the first gradient alone gives."""
     (g,) = torch.autograd.grad(setup["f"](setup["x"]), setup["x"])
     return {
-        "the first gradient times v, with no second derivative in it": g * setup["v"],
+        "the first gradient times `v`, with no second derivative in it": g * setup["v"],
         "the first gradient": g,
     }
 
@@ -742,11 +741,11 @@ hvp = contract(
 @points(3)
 def test_product_is_right(hvp):
     """The Hessian-vector product is correct and detached."""
-    assert_no_side_effects(hvp, "Which of your calls fills a `.grad`?", may_share_storage=True)
+    assert_no_side_effects(hvp, "Look for a call that fills a `.grad`.", may_share_storage=True)
     assert_same_values(
         hvp,
-        "The result is not the Hessian times `v`.\n\nWhat do you differentiate the second time, and with "
-        "which incoming gradient?",
+        "The result is not the Hessian times `v`.\n\nThe second time, differentiate the gradient `g`, with "
+        "`v` as its incoming gradient.",
     )
     assert_same_gradients(hvp, flags=True)
 
@@ -813,8 +812,8 @@ def training(name, epochs, slow, weight, *, of_body=PLAIN, cases=ONE_TRAINING, *
 
 
 ENDS = (
-    "have wrong values after training.\n\nWhich of the three terms backpropagate to them, and with "
-    "which factor?"
+    "have wrong values after training.\n\nCheck which of the three terms backpropagate to them, and with "
+    "which factor."
 )
 without_penalty = training(
     "without_penalty",
@@ -859,7 +858,7 @@ def test_body_is_slowed_for_the_second_head_only(without_penalty):
         without_penalty,
         changes={
             "body*:value": "`body` was not updated with the full gradient of the loss of `main` plus "
-            "`slow` times that of `aux`.\n\nWhich gradients does your factor multiply?",
+            "`slow` times that of `aux`.\n\nCheck which gradients your factor multiplies.",
             "*:value": f"The parameters of a head {ENDS}",
         },
     )
@@ -880,7 +879,7 @@ def test_list_of_gradients(gradients_of_epochs):
     """Each list entry is that epoch's gradient."""
     assert_same_values(
         gradients_of_epochs,
-        f"{HISTORY}Does a later `backward()` or step write to a tensor in the list?",
+        f"{HISTORY}No later `backward()` or step may write to a tensor in the list.",
     )
 
 

@@ -79,7 +79,7 @@ def a_helper_deleted(draft):
 @case(
     points="0 0 5 5 0 5",
     cells=("NameError",) * 11,
-    says={"q1": "name 'torch' is not defined", "q5": "this name had no value when it was used"},
+    says={"q1": "name 'torch' is not defined", "q5": "This name had no value when your code used it"},
 )
 def the_first_cell_deleted(draft):
     """The imports are gone: what needs them is lost, with the name; what does not earns its points."""

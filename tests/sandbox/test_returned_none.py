@@ -16,7 +16,7 @@ from grader.sandbox.values import ReturnedNone
 
 LEAF = "w = torch.ones(2, requires_grad=True)\n"
 BACKWARD = f"{LEAF}y = w * 3\ny.sum().backward()\n"
-MISSING = "f returned None: is a return missing?"
+MISSING = "`f` returned None: is a return missing?"
 
 
 def observed(zygote, cell, **options):
@@ -130,7 +130,7 @@ def test_the_message_names_the_return_and_the_reason():
     """The message says what happened, why, and what to do next."""
     said = why_none(ReturnedNone("f", "by a value", "return g", "x.grad", "grad"))
     assert said.startswith(
-        "f returned None, by `return g`, whose value is that of `x.grad`: `x.grad` held no gradient."
+        "`f` returned None at `return g`, whose value comes from `x.grad`: `x.grad` was None."
     )
     assert "`retain_grad()`" in said
     assert "missing" not in said + why_none(ReturnedNone("f"))

@@ -9,13 +9,17 @@ from grader.student.notebook import Question, open_notebook
 FEW = {
     "n": ["is 1"],
     "x": ["float32 or float64", "is not contiguous"],
-    "the call": ["called under no_grad()"],
+    "the call": ["under `no_grad()`"],
 }
 MANY = {
-    "net": ["has a part in eval mode", "has a parameter and asks for a mode", "its dropout is in train mode"],
+    "net": [
+        "has a submodule in eval mode",
+        "has a parameter and asks for a mode",
+        "its dropout is in train mode",
+    ],
     "opt": ["is SGD", "is a fresh one"],
-    "name": ['is "a.b"', "gives one column", "is 0 everywhere"],
-    "the call": ["with thousands of entries", "in a second call, with other numbers"],
+    "name": ['is "a.b"', "returns one column", "is 0 everywhere"],
+    "the call": ["with thousands of entries", "in a second call with other arguments"],
 }
 
 
@@ -30,9 +34,9 @@ def question(levels):
         (
             MANY,
             (
-                "a second call with other numbers, `net` has a part in eval mode, `opt` is SGD, `name` is"
-                ' "a.b", thousands of entries, `net` has a parameter and asks for a mode, and 3 more: see the'
-                " task."
+                "a second call with other arguments, `net` has a submodule in eval mode, `opt` is SGD, "
+                '`name` is "a.b", thousands of entries, `net` has a parameter and asks for a mode, and 3 '
+                "more: see the task."
             ),
         ),
         ({"x": ["has one row, or none", "is 2"]}, "`x` has one row, or none; `x` is 2."),

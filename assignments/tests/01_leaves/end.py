@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -103,7 +103,7 @@ def test_three_steps(train_with_temperature):
         )
     except (RuntimeError, ValueError) as error:
         reason = str(error).partition(" (or ")[0]
-        raise AssertionError(f"The training stopped with torch's error: {reason}") from None
+        raise AssertionError(f"Training raised an error: {reason}") from None
     assert not torch.equal(model.weight, before), "After three steps the weight of the model is unchanged."
     assert temperature.item() != 1.5, "After three steps the temperature is still 1.5."
     assert temperature.is_leaf, (

@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -102,15 +102,17 @@ def test_two_epochs(distil):
         history = distil(model, teacher, opt, [torch.tensor([[1.0], [2.0], [1.0]])], 2, 2)
     except RuntimeError as error:
         reason = str(error).partition(" (")[0]
-        raise AssertionError(f"the training stopped with torch's error: {reason}") from None
-    assert teacher.weight.grad is None, "a gradient reached the teacher"
+        raise AssertionError(f"Training raised an error: {reason}") from None
+    assert teacher.weight.grad is None, "A gradient reached the teacher, but its answers must be constants."
     assert abs(model.weight.item() - 0.75) < 1e-5, (
-        f"after two epochs the weight is {model.weight.item()}, not 0.75: how large were the steps?"
+        f"After two epochs the weight is {model.weight.item()} instead of 0.75:\neach step needs the "
+        "gradient of the mean over the whole batch."
     )
     kinds = [type(loss).__name__ for loss in history]
     assert kinds == ["float", "float"], (
-        f"for two epochs you returned these types: {kinds}. What does each value refer to?"
+        f"For two epochs you returned values of the types {kinds}.\nReturn one Python float for each epoch: "
+        "a number keeps no graph in memory."
     )
     assert all(abs(seen - right) < 1e-5 for seen, right in zip(history, (2.0, 0.5))), (
-        f"the mean losses are {[round(loss, 4) for loss in history]}, not [2.0, 0.5]"
+        f"The mean losses are {[round(loss, 4) for loss in history]} instead of [2.0, 0.5]."
     )

@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -105,10 +105,14 @@ def test_both_losses_arrive(backward_both):
         backward_both(trunk, x)
     except RuntimeError as error:
         reason = str(error).partition(" (")[0]
-        raise AssertionError(f"backward_both stopped with torch's error: {reason}") from None
-    assert x.grad is not None, "x.grad is None: no backward reached x"
+        raise AssertionError(f"backward_both raised an error: {reason}") from None
+    assert x.grad is not None, "x.grad is None: no backward pass reached x."
     seen = x.grad.tolist()
     assert all(abs(value - 0.5 * place) < 1e-5 for place, value in enumerate(seen, start=1)), (
-        f"x.grad is {seen}, not [0.5, 1.0, 1.5, 2.0]"
+        f"x.grad is {seen} instead of [0.5, 1.0, 1.5, 2.0],\nso it is not the sum of the gradients of "
+        "t.mean() and t.sum()."
     )
-    assert len(calls) == 1, f"the trunk was called {len(calls)} times"
+    assert len(calls) == 1, (
+        f"Your function called trunk {len(calls)} times instead of once:\ncompute both scalars from the "
+        "same t."
+    )

@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -101,14 +101,19 @@ def test_each_loss_has_its_own_norm(task_grad_norms):
         norms = task_grad_norms(losses, [w, v])
     except RuntimeError as error:
         reason = str(error).partition(" (")[0]
-        raise AssertionError(f"task_grad_norms stopped with torch's error: {reason}") from None
-    assert len(norms) == 2, f"you returned {len(norms)} numbers for 2 losses"
+        raise AssertionError(f"task_grad_norms raised an error: {reason}") from None
+    assert len(norms) == 2, f"You returned {len(norms)} numbers for 2 losses: each loss has one norm."
     for place, (seen, right) in enumerate(zip(norms, (6.0, 15.0))):
         assert abs(seen - right) < 1e-4, (
-            f"the norm of losses[{place}] is {seen}, not {right}: which losses' gradients does it include?"
+            f"The norm of losses[{place}] is {seen} instead of {right}:\nit must be the norm of the "
+            "gradient of this loss only, over all parameters together."
         )
     w.grad, v.grad = torch.tensor([7.0]), None
     task_grad_norms([(w * v).sum()], [w, v])
-    assert w.grad is not None, "w.grad was 7 before the call and is None after it"
-    assert w.grad.item() == 7, f"w.grad was 7 before the call and is {w.grad.item()} after it"
-    assert v.grad is None, f"v.grad was None before the call and is {v.grad} after it"
+    assert w.grad is not None, "w.grad was 7 before the call and is now None: the caller's gradient is lost."
+    assert w.grad.item() == 7, (
+        f"w.grad was 7 before the call and is now {w.grad.item()}: a measurement must not change it."
+    )
+    assert v.grad is None, (
+        f"v.grad was None before the call and is now {v.grad}: a measurement must not fill it."
+    )

@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -101,15 +101,17 @@ def test_the_second_update_starts_from_the_first(two_updates):
     losses = two_updates(net, opt, one, 2 * one, 0 * one)
     weight = net.weight.item()
     assert abs(weight - 1.5) > 1e-5, (
-        f"the weight is {weight}, not 0.5: was the first gradient still in `.grad` at the second step?"
+        f"The weight is {weight} instead of 0.5:\nthis is what the sum of both gradients gives in the "
+        "second step."
     )
     assert abs(weight - 0.5) < 1e-5, (
-        f"the weight is {weight}, not 0.5: at which weights was the second gradient computed?"
+        f"The weight is {weight} instead of 0.5:\nthe second step needs the gradient of the second loss at "
+        "the updated weights."
     )
-    assert len(losses) == 2, f"you returned {len(losses)} losses instead of 2"
+    assert len(losses) == 2, f"You returned {len(losses)} losses instead of 2."
     for place, (seen, right) in enumerate(zip(losses, (4.0, 1.0)), start=1):
         assert abs(seen - right) < 1e-5, (
-            f"loss {place} is {seen}, not {right}: at which weights was it computed?"
+            f"Loss {place} is {seen} instead of {right}:\neach loss is computed right before its own update."
         )
     net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1))
     opt = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -117,6 +119,4 @@ def test_the_second_update_starts_from_the_first(two_updates):
         two_updates(net, opt, torch.ones(4, 2), torch.ones(4, 1), torch.zeros(4, 1))
     except RuntimeError as error:
         reason = str(error).partition(":")[0]
-        raise AssertionError(
-            f"with a net of two layers, two_updates stopped with torch's error: {reason}"
-        ) from None
+        raise AssertionError(f"With a net of two layers, two_updates raised an error: {reason}") from None

@@ -6,7 +6,7 @@ OK_FORMAT = False
 
 name = "q4"
 points = 6
-afterword = "Of the three old things only the missing `detach()` has an effect today: torch rejects `retain_variables`, and it never calls a module's method `backward`. A target is a number you aim at, not a part of what you train."
+afterword = "Of the three old things only the missing `detach()` has an effect today: torch rejects `retain_variables`, and it never calls a module's method `backward`. A target is a value to aim at. It is not part of what you train."
 
 
 def guarded(test):
@@ -47,7 +47,7 @@ def guarded(test):
 
 
 @test_case(
-    success_message="Two iterations work; only the image gets a gradient.<br>Of the three old things only the missing <code>detach()</code> has an effect today: torch rejects <code>retain_variables</code>, and it never calls a module's method <code>backward</code>. A target is a number you aim at, not a part of what you train.",
+    success_message="Two iterations work; only the image gets a gradient.<br>Of the three old things only the missing <code>detach()</code> has an effect today: torch rejects <code>retain_variables</code>, and it never calls a module's method <code>backward</code>. A target is a value to aim at. It is not part of what you train.",
     failure_message="Not yet: Two iterations work; only the image gets a gradient.",
 )
 @guarded
@@ -56,8 +56,10 @@ def test_two_iterations(ContentLoss):
     import torch
 
     passed = ContentLoss(torch.zeros(2), 3.0)(torch.tensor([1.0, 5.0]))
-    assert isinstance(passed, torch.Tensor), f"forward returned a {type(passed).__name__} instead of a tensor"
-    assert passed.tolist() == [1.0, 5.0], f"forward returned {passed.tolist()} for the input [1, 5]"
+    assert isinstance(passed, torch.Tensor), (
+        f"forward returned a {type(passed).__name__} instead of its input."
+    )
+    assert passed.tolist() == [1.0, 5.0], f"forward returned {passed.tolist()} instead of its input, [1, 5]."
 
     made_by = torch.tensor([1.0, 2.0], requires_grad=True)
     module = ContentLoss(made_by**2, 2.0)
@@ -69,9 +71,14 @@ def test_two_iterations(ContentLoss):
             module.loss.backward()
         except RuntimeError as error:
             reason = str(error).partition(" (")[0]
-            raise AssertionError(f"iteration {number} stopped with torch's error: {reason}") from None
-        assert image.grad is not None, f"the image has no gradient in iteration {number}"
-        assert image.grad.tolist() == [0.0, 4.0], (
-            f"the gradient of the image is {image.grad.tolist()}, not [0, 4]"
+            raise AssertionError(f"Iteration {number} raised an error: {reason}") from None
+        assert image.grad is not None, (
+            f"In iteration {number}, image.grad is None: the loss is not connected to the image."
         )
-        assert made_by.grad is None, "a gradient reached the tensor that the target was computed from"
+        assert image.grad.tolist() == [0.0, 4.0], (
+            f"In iteration {number}, image.grad is {image.grad.tolist()} instead of [0, 4]."
+        )
+        assert made_by.grad is None, (
+            "A gradient reached the tensor that the target was computed from,\nbut the target must be a "
+            "constant."
+        )

@@ -61,8 +61,8 @@ def test_gradient_of_the_batch(accumulate):
     X = torch.tensor([[1.0], [2.0], [1.0], [2.0], [3.0]])
     accumulate(model, X, torch.zeros(5, 1), 2)
     seen = model.weight.grad
-    assert seen is not None, "model.weight.grad is None: no backward reached the weight"
+    assert seen is not None, "model.weight.grad is None: no backward pass reached the weight."
     assert abs(seen.item() - 7.6) < 1e-4, (
-        f"model.weight.grad is {seen.item()} instead of 7.6, {seen.item() / 7.6:.2f} times as much:\n"
-        "by what number does each of your means divide?"
+        f"model.weight.grad is {seen.item()} instead of 7.6, {seen.item() / 7.6:.2f} times as much:\na mean "
+        "over a micro-batch divides by the number of its own samples, not by that of the batch."
     )

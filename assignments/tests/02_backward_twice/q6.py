@@ -6,7 +6,7 @@ OK_FORMAT = False
 
 name = "q6"
 points = 5
-afterword = "An optimizer skips a parameter whose `.grad` is `None`. With a `.grad` of zeros it applies momentum and weight decay. The same question returns whenever a part of a model takes no part in a loss."
+afterword = "An optimizer skips a parameter whose `.grad` is `None`. With a `.grad` of zeros it applies momentum and weight decay. The same question comes up whenever a loss does not use a part of the model."
 
 
 def guarded(test):
@@ -47,7 +47,7 @@ def guarded(test):
 
 
 @test_case(
-    success_message="A step on task 0 leaves the head of task 1 unchanged.<br>An optimizer skips a parameter whose <code>.grad</code> is <code>None</code>. With a <code>.grad</code> of zeros it applies momentum and weight decay. The same question returns whenever a part of a model takes no part in a loss.",
+    success_message="A step on task 0 leaves the head of task 1 unchanged.<br>An optimizer skips a parameter whose <code>.grad</code> is <code>None</code>. With a <code>.grad</code> of zeros it applies momentum and weight decay. The same question comes up whenever a loss does not use a part of the model.",
     failure_message="Not yet: A step on task 0 leaves the head of task 1 unchanged.",
 )
 @guarded
@@ -64,9 +64,12 @@ def test_the_other_head_stands_still(train_task):
         before = model.heads[task].weight.tolist()
         train_task(model, opt, task, x, y)
         assert model.heads[task].weight.tolist() != before, (
-            f"the step on task {task} did not move its own head"
+            f"The step on task {task} did not change the weight of its own head."
         )
     before = model.heads[1].weight.tolist()
     train_task(model, opt, 0, x, y)
     after = model.heads[1].weight.tolist()
-    assert after == before, f"a step on task 0 moved the weight of heads[1] from {before} to {after}"
+    assert after == before, (
+        f"A step on task 0 changed the weight of heads[1] from {before} to {after}.\nAn optimizer skips a "
+        "parameter only if its .grad is None."
+    )

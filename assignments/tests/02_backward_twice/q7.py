@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -103,9 +103,10 @@ def test_the_mean_is_a_number(validation_loss):
     loader = [(torch.ones(2, 1), torch.full((2, 1), value)) for value in (1.0, 2.0, 3.0)]
     mean = validation_loss(model, loader)
     assert isinstance(mean, float), (
-        f"you returned a {type(mean).__name__}, not a float: what does it refer to?"
+        f"You returned a {type(mean).__name__} instead of a Python float.\nA tensor keeps its graph in "
+        "memory; a number does not."
     )
-    assert abs(mean - 14 / 3) < 1e-4, f"the mean over the three batches is {mean}, not 4.6667"
+    assert abs(mean - 14 / 3) < 1e-4, f"The mean over the three batches is {mean} instead of 4.6667."
     predictions, peak = [], []
 
     class Watched(torch.nn.Linear):
@@ -120,4 +121,7 @@ def test_the_mean_is_a_number(validation_loss):
             return y
 
     validation_loss(Watched(1, 1).eval(), [(torch.ones(2, 1), torch.zeros(2, 1)) for _ in range(4)])
-    assert max(peak, default=0) <= 1, f"the graphs of {max(peak)} batches were alive at the same time"
+    assert max(peak, default=0) <= 1, (
+        f"The graphs of {max(peak)} batches were in memory at the same time:\na variable that outlives its "
+        "batch still refers to a graph."
+    )

@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -126,12 +126,12 @@ def test_three_symptoms(train_tracked):
         train_tracked(cell, readout, h0, opt, batches)
     except RuntimeError as error:
         stopped = str(error).split(" (")[0].split(": [")[0]
-        raise AssertionError(f"training stopped with the error: {stopped}") from None
-    assert h0.tolist() != before, "h0 is unchanged: is a loss connected to it?"
+        raise AssertionError(f"Training raised an error: {stopped}") from None
+    assert h0.tolist() != before, "h0 is unchanged: the first minibatch must train it."
     assert len(reached) >= 3 and reached[0] and reached[1], (
-        "the loss of the first minibatch does not backpropagate to its first two time steps"
+        "The loss of the first minibatch does not backpropagate to its first two time steps."
     )
     assert alive and max(alive) <= 6, (
-        f"at a step of opt, the graphs of {max(alive)} calls of the cell are alive, and a minibatch has 3 calls: "
-        "something that you store refers to the graphs of earlier minibatches"
+        f"At a step of opt, the graphs of {max(alive, default=0)} calls of the cell are in memory, and a minibatch\n"
+        "has 3 calls: something that you store refers to the graphs of earlier minibatches."
     )

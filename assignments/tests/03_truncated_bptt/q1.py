@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -118,19 +118,23 @@ def test_every_minibatch_starts_without_a_history(train_stateful):
         stopped = str(error).split(" (")[0].split(": [")[0]
     for number, (history, _, _) in enumerate(list(steps.values())[::4], start=1):
         assert history is None, (
-            f"the state enters minibatch {number} with the grad_fn {history}: it still has the history of "
-            f"minibatch {number - 1}"
-            + (f", so training stopped with the error: {stopped}" if stopped else "")
+            f"The state that enters minibatch {number} has the grad_fn {history}:\n"
+            f"it is still connected to the graph of minibatch {number - 1}."
+            + (f"\nTraining raised an error: {stopped}" if stopped else "")
         )
-    assert stopped is None, f"training stopped with the error: {stopped}"
-    assert len(steps) == 16, f"cell was called for {len(steps)} of the 16 time steps of 4 minibatches"
+    assert stopped is None, f"Training raised an error: {stopped}"
+    assert len(steps) == 16, (
+        f"Your function called cell for {len(steps)} of the 16 time steps of 4 minibatches."
+    )
     _, entering, leaving = zip(*steps.values())
     for number in (2, 3, 4):
         assert entering[4 * number - 4] == leaving[4 * number - 5], (
-            f"minibatch {number} does not start from the values that minibatch {number - 1} ended with: "
-            "the state is lost"
+            f"Minibatch {number} does not start from the values that minibatch {number - 1} ended with,\nso "
+            "the state is lost between them."
         )
-    assert type(result) is tuple and len(result) == 2, "train_stateful should return (losses, h)"
+    assert type(result) is tuple and len(result) == 2, (
+        "train_stateful must return a tuple of two, (losses, h)."
+    )
     assert [type(loss) for loss in result[0]] == [float] * 4, (
-        "the losses should be four Python floats, one per minibatch"
+        "The losses must be four Python floats, one for each minibatch."
     )

@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -100,19 +100,22 @@ def test_the_state_of_an_lstm(repackage):
         result = repackage(state)
     except Exception as error:
         raise AssertionError(
-            f"repackage((h, c)) stopped with: {error}. The state of an LSTM is a tuple of two tensors"
+            f"repackage((h, c)) raised an error: {error}\nThe state of an LSTM is a tuple of two tensors."
         ) from None
-    assert type(result) is tuple, f"for a tuple you returned a {type(result).__name__}"
-    assert len(result) == 2, f"for a tuple of two tensors you returned {len(result)} parts"
+    assert type(result) is tuple, (
+        f"For a tuple you returned a {type(result).__name__}: the structure must stay the same."
+    )
+    assert len(result) == 2, f"For a tuple of two tensors you returned {len(result)} entries."
     for name, before, after in zip("hc", state, result):
-        assert torch.equal(before, after), f"the values of {name} have changed"
+        assert torch.equal(before, after), f"The values of {name} have changed: only the history must go."
         assert after.grad_fn is None, (
-            f"{name} still has a history: its grad_fn is {type(after.grad_fn).__name__}"
+            f"{name} still has a history: its grad_fn is {type(after.grad_fn).__name__}."
         )
     try:
         result = repackage(None)
     except Exception as error:
         raise AssertionError(
-            f"repackage(None) stopped with: {error}. Before the first minibatch there is no state, only None"
+            f"repackage(None) raised an error: {error}\nBefore the first minibatch there is no state, only "
+            "None."
         ) from None
-    assert result is None, f"for None you returned a {type(result).__name__}"
+    assert result is None, f"For None you returned a {type(result).__name__} instead of None."

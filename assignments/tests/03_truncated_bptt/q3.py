@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -118,10 +118,11 @@ def test_the_cuts_are_k_steps_apart(tbptt):
             tbptt(cell, readout, xs, targets, 3)
         except RuntimeError as error:
             stopped = str(error).split(" (")[0].split(": [")[0]
-            raise AssertionError(f"tbptt stopped with the error: {stopped}") from None
+            raise AssertionError(f"tbptt raised an error: {stopped}") from None
         assert sorted(reached) == expected, (
-            f"with 7 steps and k = 3, the loss of step {last} (counted from 0) should backpropagate to the states "
-            f"after the steps {expected}, but it reaches those after {sorted(reached)}"
+            f"With 7 steps and k = 3, the loss of step {last} (counted from 0) must backpropagate to the "
+            f"states\nafter the steps {expected}, but it reaches the states after the steps "
+            f"{sorted(reached)}."
         )
     torch.manual_seed(1)
     cell, readout = torch.nn.GRUCell(2, 3), torch.nn.Linear(3, 1)
@@ -133,12 +134,12 @@ def test_the_cuts_are_k_steps_apart(tbptt):
     whole = sum(losses)
     expected = torch.autograd.grad(whole, cell.weight_hh)[0]
     total = tbptt(cell, readout, xs, ys, 5)
-    assert type(total) is float, f"the total loss should be a float, not a {type(total).__name__}"
+    assert type(total) is float, f"The total loss is a {type(total).__name__} instead of a Python float."
     assert abs(total - whole.item()) < 1e-4, (
-        f"the total loss is {total}, but the losses add up to {whole.item()}"
+        f"The total loss is {total}, but the losses add up to {whole.item()}."
     )
-    assert cell.weight_hh.grad is not None, "cell.weight_hh.grad is None: no backward reached the cell"
+    assert cell.weight_hh.grad is not None, "cell.weight_hh.grad is None: no backward pass reached the cell."
     assert torch.allclose(cell.weight_hh.grad, expected, rtol=1e-4, atol=1e-6), (
-        "with k = 5 and 5 steps, the gradient of cell.weight_hh should be that of full backpropagation "
-        "through time, but it is not: is the state cut within the chunk, or is a loss missing?"
+        "With k = 5 and 5 steps, the gradient of cell.weight_hh is not that of full backpropagation "
+        "through time.\nCheck that no state is cut within the chunk, and that no loss is missing."
     )

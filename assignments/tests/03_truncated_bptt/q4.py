@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -103,9 +103,9 @@ def test_the_start_learns(train_learned_start):
         train_learned_start(cell, readout, h0, opt, [(torch.randn(2, 4, 2), torch.randn(4, 1))])
     except RuntimeError as error:
         stopped = str(error).split(" (")[0].split(": [")[0]
-        raise AssertionError(f"training stopped with the error: {stopped}") from None
+        raise AssertionError(f"Training raised an error: {stopped}") from None
     assert h0.tolist() != before, "h0 is unchanged after a minibatch" + (
-        ", and h0.grad is None: is the first state connected to h0?" if h0.grad is None else ""
+        ", and h0.grad is None: check whether the loss is connected to h0." if h0.grad is None else "."
     )
     torch.manual_seed(1)
     cell, readout = torch.nn.RNNCell(2, 3), torch.nn.Linear(3, 1)
@@ -133,8 +133,10 @@ def test_the_start_learns(train_learned_start):
     seen = list(steps.values())
     for number in range(2, len(seen) // 2 + 1):
         (_, _, leaving), (entering, attached, _) = seen[2 * number - 3 : 2 * number - 1]
-        assert not attached, f"the state that enters minibatch {number} has a history: it was not detached"
-        assert entering == leaving, (
-            f"minibatch {number} does not start from the values that minibatch {number - 1} ended with"
+        assert not attached, (
+            f"The state that enters minibatch {number} has a history: cut it between two minibatches."
         )
-    assert stopped is None, f"training stopped with the error: {stopped}"
+        assert entering == leaving, (
+            f"Minibatch {number} does not start from the values that minibatch {number - 1} ended with."
+        )
+    assert stopped is None, f"Training raised an error: {stopped}"

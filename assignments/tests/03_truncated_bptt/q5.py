@@ -62,24 +62,24 @@ def test_several_training_steps(Center):
             center(layer(torch.randn(3, 2))).pow(2).sum().backward()
         except RuntimeError as error:
             stopped = str(error).split(" (")[0].split(": [")[0]
-            raise AssertionError(
-                f"training step {step} stopped with the error: {stopped}. "
-                f"Does the statistic still refer to the graph of step {step - 1}?"
-            ) from None
+            raise AssertionError(f"Training step {step} raised an error: {stopped}") from None
         assert center.running.grad_fn is None, (
-            f"after training step {step} running has the grad_fn {type(center.running.grad_fn).__name__}: "
-            "it carries the graph of this batch into the next step"
+            f"After training step {step}, running has the grad_fn "
+            f"{type(center.running.grad_fn).__name__}:\nit carries the graph of this batch into the next "
+            "step."
         )
     center = Center(1)
     center(torch.full((2, 1), 10.0))
     output = center(torch.full((2, 1), 20.0))
     assert torch.allclose(center.running, torch.tensor([2.9])), (
-        f"after batches with the means 10 and 20 running should be 2.9, not {center.running.tolist()}"
+        f"After batches with the means 10 and 20, running is {center.running.tolist()} instead of 2.9."
     )
     assert torch.allclose(output, torch.full((2, 1), 17.1)), (
-        f"with the new mean 2.9 an input of 20 should become 17.1, not {output[0].tolist()}"
+        f"With the new mean 2.9, an input of 20 becomes {output[0].tolist()} instead of 17.1."
     )
     center.eval()
     output = center(torch.full((2, 1), 5.0))
-    assert torch.allclose(output, torch.full((2, 1), 2.1)), "after eval() the output should be x - running"
-    assert torch.allclose(center.running, torch.tensor([2.9])), "after eval() the statistic must not change"
+    assert torch.allclose(output, torch.full((2, 1), 2.1)), "After eval(), the output must be x - running."
+    assert torch.allclose(center.running, torch.tensor([2.9])), (
+        "After eval(), a forward changed running, which must stay the same."
+    )

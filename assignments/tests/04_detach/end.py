@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -107,13 +107,14 @@ def test_two_steps(train_values):
 
     losses, weight = run([1.0])
     assert abs(losses[0] - 9) < 1e-5, (
-        f"the first loss is {losses[0]}, but should be 9: the value is -1, the target is 1 + 0.5 * 2 = 2"
+        f"The first loss is {losses[0]} instead of 9: the value is -1, the target is 1 + 0.5 * 2 = 2."
     )
     assert abs(weight - 0.94) < 1e-5, (
-        f"a step with lr=0.01 took the weight of head from 1 to {weight}.\n"
-        "If the target is data, the gradient of this loss is 6, so the weight becomes 0.94"
+        f"A step with lr=0.01 took the weight of head from 1 to {weight}.\nIf the target is data, the "
+        "gradient of this loss is 6, so the weight becomes 0.94."
     )
     losses, weight = run([1.0, -10.0])
     assert abs(weight - 0.94) < 1e-5, (
-        f"after two steps the weight of head is {weight}; it should be 0.94, as after the first, better step"
+        f"After two steps the weight of head is {weight} instead of 0.94,\nthe value after the first, "
+        "better step."
     )

@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -98,12 +98,17 @@ def test_the_positive_part(positive_part):
     y = x + 1
     loss = (y**2).sum()
     result = positive_part(y)
-    assert result.tolist() == [0.0, 2.0, 3.0], f"the result is {result.tolist()}, not [0, 2, 3]"
-    assert not result.requires_grad, "the result requires grad: it still has a history"
-    assert y.tolist() == [-2.0, 2.0, 3.0], f"y was [-2, 2, 3] before the call and is {y.tolist()} after it"
+    assert result.tolist() == [0.0, 2.0, 3.0], f"The result is {result.tolist()} instead of [0, 2, 3]."
+    assert not result.requires_grad, "The result requires grad, but must not."
+    assert y.tolist() == [-2.0, 2.0, 3.0], (
+        f"y was [-2, 2, 3] before the call and is now {y.tolist()}:\nyour code wrote to the storage of y."
+    )
     try:
         loss.backward()
     except RuntimeError as error:
         reason = str(error).partition(":")[0]
-        raise AssertionError(f"loss.backward() fails after your call with torch's error: {reason}") from None
-    assert x.grad.tolist() == [-4.0, 4.0, 6.0], f"x.grad is {x.grad.tolist()}, not 2 * y = [-4, 4, 6]"
+        raise AssertionError(f"After your call, loss.backward() raises an error: {reason}") from None
+    assert x.grad.tolist() == [-4.0, 4.0, 6.0], (
+        f"x.grad is {x.grad.tolist()} instead of 2 * y = [-4, 4, 6]:\nyour call must not affect the "
+        "gradients of earlier losses."
+    )

@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -110,8 +110,8 @@ def test_a_square_a_multiple_and_a_mask(may_overwrite):
         return mask * x, mask
 
     seen = answer(square)
-    assert not seen, f"for y**2 your answer is {seen}, but the derivative 2 * y needs y"
+    assert not seen, f"For y**2 your answer is {seen}, but the derivative 2 * y needs y."
     seen = answer(multiple)
-    assert seen, f"for 4 * y your answer is {seen}, but the derivative is 4, whatever y is"
+    assert seen, f"For 4 * y your answer is {seen}, but the derivative is 4, whatever y is."
     seen = answer(masked)
-    assert not seen, f"for mask * x your answer is {seen}, but the mask is the derivative"
+    assert not seen, f"For mask * x your answer is {seen}, but the mask is the derivative."

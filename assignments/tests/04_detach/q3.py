@@ -67,11 +67,10 @@ def test_the_generator_is_taught_by_its_own_loss(gan_step):
     try:
         gan_step(G, D, oG, oD, z, real)
     except RuntimeError as error:
-        raise AssertionError(f"gan_step stopped with torch's error: {error}") from None
+        raise AssertionError(f"gan_step raised an error: {error}") from None
     F.softplus(-D(old(z))).mean().backward()  # the generator's loss, by the updated discriminator
     moved, own = (old.bias - G.bias).detach(), old.bias.grad
     assert torch.allclose(moved, own, atol=1e-5), (
-        f"with lr=1 the generator's bias moved by {(-moved).tolist()},\n"
-        f"but the gradient of its loss moves it by {(-own).tolist()}.\n"
-        "Did another loss send a gradient into the generator, or did no gradient reach it?"
+        f"With lr=1 the generator's bias moved by {(-moved).tolist()},\nbut the gradient of its own loss "
+        f"moves it by {(-own).tolist()}.\nPrint G's gradients right before oG.step()."
     )

@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -96,10 +96,13 @@ def test_the_gradient_goes_straight_through(ste_round):
 
     x = torch.tensor([-1.6, 0.4, 2.5], requires_grad=True)
     y = ste_round(x)
-    assert y.tolist() == [-2.0, 0.0, 2.0], f"of [-1.6, 0.4, 2.5] your result is {y.tolist()}, not [-2, 0, 2]"
-    assert y.requires_grad, "the result does not require grad: no path leads back to x"
+    assert y.tolist() == [-2.0, 0.0, 2.0], (
+        f"For [-1.6, 0.4, 2.5] the result is {y.tolist()} instead of [-2, 0, 2]."
+    )
+    assert y.requires_grad, "The result does not require grad: it is not connected to x."
     y.backward(torch.tensor([1.0, 2.0, 3.0]))
-    assert x.grad is not None, "x.grad is None: the result is not connected to x"
+    assert x.grad is not None, "x.grad is None: the result is not connected to x."
     assert x.grad.tolist() == [1.0, 2.0, 3.0], (
-        f"the gradient [1, 2, 3] became {x.grad.tolist()} on its way to x"
+        f"The gradient [1, 2, 3] of the result became {x.grad.tolist()} on its way to x:\nit must pass "
+        "unchanged."
     )

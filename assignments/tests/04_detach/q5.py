@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -98,10 +98,10 @@ def test_only_the_prediction_is_taught(td_loss):
     q, q_target = torch.nn.Linear(3, 4), torch.nn.Linear(3, 4)
     s, s2, r, a = torch.randn(5, 3), torch.randn(5, 3), torch.randn(5), torch.tensor([0, 1, 2, 3, 0])
     loss = td_loss(q, q_target, s, a, r, s2, 0.9)
-    assert loss.requires_grad, "the loss does not require grad, so nothing can learn from it"
+    assert loss.requires_grad, "The loss does not require grad, so no network can learn from it."
     loss.backward()
-    assert q.weight.grad is not None, "q got no gradient"
-    assert q_target.weight.grad is None, "q_target got a gradient: the target is still connected to it"
+    assert q.weight.grad is not None, "q got no gradient: the prediction is not connected to it."
+    assert q_target.weight.grad is None, "q_target got a gradient: the target is still connected to it."
 
     # predictions 1 and 4, targets 3.5 and 1
     q, q_target = torch.nn.Linear(2, 2, bias=False), torch.nn.Linear(2, 2, bias=False)
@@ -111,5 +111,5 @@ def test_only_the_prediction_is_taught(td_loss):
     s, a = torch.tensor([[1.0, 2.0], [4.0, 0.0]]), torch.tensor([0, 0])
     s2, r = torch.tensor([[3.0, 1.0], [0.0, 1.0]]), torch.tensor([0.5, 0.0])
     loss = td_loss(q, q_target, s, a, r, s2, 0.5)
-    assert loss.shape == (), f"the loss has the shape {tuple(loss.shape)}, but should be a scalar"
-    assert abs(loss.item() - 7.625) < 1e-5, f"the loss is {loss.item()}, but should be (6.25 + 9) / 2 = 7.625"
+    assert loss.shape == (), f"The loss has shape {tuple(loss.shape)} instead of ()."
+    assert abs(loss.item() - 7.625) < 1e-5, f"The loss is {loss.item()} instead of (6.25 + 9) / 2 = 7.625."

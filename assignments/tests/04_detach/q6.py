@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -97,11 +97,11 @@ def test_a_clipped_entry_has_no_gradient(clipped_energy):
     x = torch.tensor([[3.0], [-2.0]])
     w = torch.tensor([[1.0]], requires_grad=True)
     loss = clipped_energy(x, w)
-    assert loss.item() == 5, f"the energy is {loss.item()}, but should be 1 + 4 = 5"
-    assert loss.requires_grad, "the energy does not require grad: no path leads back to w"
+    assert loss.item() == 5, f"The energy is {loss.item()} instead of 1 + 4 = 5."
+    assert loss.requires_grad, "The energy does not require grad: it is not connected to w."
     loss.backward()
-    assert w.grad is not None, "w.grad is None: the energy is not connected to w"
+    assert w.grad is not None, "w.grad is None: the energy is not connected to w."
     assert abs(w.grad.item() - 8) < 1e-5, (
-        f"w.grad is {w.grad.item()}. If w grows from 1 to 1.001, the energy grows from 5 to 5.008:\n"
-        "that is a slope of 8. Which part of your computation did autograd not record?"
+        f"w.grad is {w.grad.item()} instead of 8. If w grows from 1 to 1.001, the energy grows from 5 to "
+        "5.008.\nLook for an operation that autograd does not record."
     )

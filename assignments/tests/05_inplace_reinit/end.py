@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -103,7 +103,11 @@ def test_the_three_symptoms(train_and_restart):
         train_and_restart(first, last, opt, average, batches, torch.tensor([2.0, 0.0]), 0.1, 1)
     except RuntimeError as error:
         reason = str(error).partition(" Hint:")[0]
-        raise AssertionError(f"training stopped with torch's error: {reason}") from None
-    assert last.bias.item() != 0, "after the restart the last layer stays at 0: it does not learn any more"
-    assert first.weight[1].tolist() == off, "the unit that the mask switches off has learned something"
-    assert not average.requires_grad, "the average requires grad: its graph contains every batch"
+        raise AssertionError(f"Training raised an error: {reason}") from None
+    assert last.bias.item() != 0, (
+        "After training, the bias of last is still 0: a step after the restart must change it."
+    )
+    assert first.weight[1].tolist() == off, (
+        "The mask switches a unit off, but the weights of this unit have changed."
+    )
+    assert not average.requires_grad, "The average requires grad, but it must not be connected to a graph."

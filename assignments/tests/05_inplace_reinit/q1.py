@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -98,8 +98,10 @@ def test_w_holds_the_new_value(reinit_):
     try:
         result = reinit_(w, 7.0)
     except RuntimeError as error:
-        raise AssertionError(f"reinit_ stopped with torch's error: {error}") from None
-    assert w.tolist() == [7.0, 7.0, 7.0, 7.0], f"the caller's w now holds {w.tolist()}, not 7 everywhere"
-    assert result is w, "reinit_ returned another object: an optimizer that holds w would never see it"
-    assert w.is_leaf, "w is no longer a leaf, so its .grad would stay None"
-    assert w.requires_grad, "w no longer requires grad, so it would never be trained again"
+        raise AssertionError(f"reinit_ raised an error: {error}") from None
+    assert w.tolist() == [7.0, 7.0, 7.0, 7.0], f"The caller's w holds {w.tolist()} instead of 7 everywhere."
+    assert result is w, (
+        "reinit_ returned a new object instead of w: an optimizer that holds w would never see it."
+    )
+    assert w.is_leaf, "w is no longer a leaf, so backward() would leave its .grad at None."
+    assert w.requires_grad, "w no longer requires grad, so it would never be trained again."

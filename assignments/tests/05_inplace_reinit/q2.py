@@ -60,10 +60,16 @@ def test_the_optimizer_still_holds_the_parameters(reset_layer):
     reset_layer(model, "1")
     held = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
     for name, parameter in model[1].named_parameters():
-        assert id(parameter) in held, f"the layer's {name} is a new object: the optimizer updates the old one"
+        assert id(parameter) in held, (
+            f"The layer's {name} is a new object, but the optimizer still updates the old one."
+        )
     weight, bias = model[1].weight.tolist(), model[1].bias.tolist()
-    assert bias == [0.0], f"the bias is {bias} after the reset, not 0"
+    assert bias == [0.0], f"After the reset, the bias is {bias} instead of 0."
     model(torch.ones(2, 4)).sub(1).sum().backward()
     optimizer.step()
-    assert model[1].bias.tolist() != bias, "optimizer.step() did not change the bias: it can't learn"
-    assert model[1].weight.tolist() != weight, "optimizer.step() did not change the weight: it can't learn"
+    assert model[1].bias.tolist() != bias, (
+        "optimizer.step() did not change the bias, so it is not trained any more."
+    )
+    assert model[1].weight.tolist() != weight, (
+        "optimizer.step() did not change the weight, so it is not trained any more."
+    )

@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -97,13 +97,13 @@ def test_the_masked_values_enter_the_product(masked_forward):
     w1 = torch.tensor([[2.0, 1.0], [1.0, -1.0]], requires_grad=True)
     w2 = torch.tensor([[3.0], [2.0]], requires_grad=True)
     d, f = masked_forward(torch.tensor([[1.0, 2.0]]), w1, w2, torch.tensor([False, True]))
-    assert d.tolist() == [[4.0, 1.0]], f"d is {d.tolist()}, expected [[4.0, 1.0]]"
-    assert f.tolist() == [[14.0]], f"f is {f.tolist()}, expected [[14.0]]: was it computed from the masked d?"
+    assert d.tolist() == [[4.0, 1.0]], f"d is {d.tolist()} instead of [[4.0, 1.0]]."
+    assert f.tolist() == [[14.0]], f"f is {f.tolist()} instead of [[14.0]]: compute it from the masked d."
     try:
         f.sum().backward()
     except RuntimeError as error:
         reason = str(error).partition(" Hint:")[0]
-        message = f"backward() stopped with torch's error: {reason}. Was d overwritten after its use?"
+        message = f"backward() raised an error: {reason}"
         raise AssertionError(message) from None
-    assert w1.grad is not None, "w1.grad is None: the path from f back to w1 has been cut"
-    assert w2.grad is not None, "w2.grad is None: the path from f back to w2 has been cut"
+    assert w1.grad is not None, "w1.grad is None: f is not connected to w1."
+    assert w2.grad is not None, "w2.grad is None: f is not connected to w2."

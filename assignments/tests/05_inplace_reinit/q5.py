@@ -58,14 +58,18 @@ def test_the_teacher_keeps_its_parameters(ema_update):
     teacher, student = torch.nn.Linear(2, 1).requires_grad_(False), torch.nn.Linear(2, 1)
     weight, bias = teacher.weight, teacher.bias
     ema_update(teacher, student, 0.25)
-    assert teacher.weight.grad_fn is None, "teacher.weight has a grad_fn: the update was recorded as a graph"
-    assert teacher.weight is weight, "teacher.weight is no longer the same Parameter object"
-    assert teacher.bias is bias, "teacher.bias is no longer the same Parameter object"
-    assert not teacher.weight.requires_grad, "teacher.weight requires grad now, but the teacher is frozen"
+    assert teacher.weight.grad_fn is None, (
+        "teacher.weight has a grad_fn: autograd must not record the update."
+    )
+    assert teacher.weight is weight, (
+        "teacher.weight is a new object: write the new values into the old Parameter."
+    )
+    assert teacher.bias is bias, "teacher.bias is a new object: write the new values into the old Parameter."
+    assert not teacher.weight.requires_grad, "teacher.weight requires grad now, but the teacher is frozen."
     torch.nn.init.zeros_(teacher.weight)
     torch.nn.init.ones_(student.weight)
     for expected in (0.25, 0.4375):
         ema_update(teacher, student, 0.25)
         seen = teacher.weight.flatten().tolist()
-        message = f"from 0 towards 1 with tau = 0.25, the weights are {seen}, expected {expected}"
+        message = f"From 0 towards 1 with tau = 0.25, the weights are {seen} instead of {expected}."
         assert all(abs(value - expected) < 1e-6 for value in seen), message

@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -96,17 +96,20 @@ def test_one_step_moves_the_caller_s_w(fit_by_hand):
 
     w = torch.zeros(1, 1, requires_grad=True)
     fit_by_hand(w, torch.tensor([[1.0], [2.0]]), torch.tensor([[2.0], [4.0]]), 0.1, 1)
-    assert w.is_leaf, "the caller's w is no longer a leaf"
-    assert w.item() != 0, "the caller's w has not changed: did you update another tensor?"
-    assert abs(w.item() - 1) < 1e-5, f"the caller's w is {w.item()} after one step, not 1.0"
+    assert w.is_leaf, "The caller's w is no longer a leaf."
+    assert w.item() != 0, "The caller's w is unchanged: write the update to this tensor."
+    assert abs(w.item() - 1) < 1e-5, f"After one step, the caller's w is {w.item()} instead of 1.0."
     w = torch.zeros(1, 1, requires_grad=True)
     try:
         losses = fit_by_hand(w, torch.tensor([[1.0], [2.0]]), torch.tensor([[2.0], [4.0]]), 0.02, 3)
     except (AttributeError, RuntimeError, TypeError) as error:
-        message = f"three steps stopped with the error: {error}. Is w still a leaf in the second step?"
+        message = f"Three steps raised an error: {error}\nCheck whether w is still a leaf in the second step."
         raise AssertionError(message) from None
-    assert isinstance(losses, list), f"the result is a {type(losses).__name__}, not a list"
-    assert len(losses) == 3, f"the list has {len(losses)} losses, not 3"
+    assert isinstance(losses, list), f"The result is a {type(losses).__name__} instead of a list."
+    assert len(losses) == 3, f"The list has {len(losses)} losses instead of 3."
     for seen, expected in zip(losses, (10.0, 8.1, 6.561)):
-        message = f"the losses are {losses}, not 10, 8.1, 6.561: does each step use only its own gradient?"
+        message = (
+            f"The losses are {losses} instead of 10, 8.1 and 6.561:\neach step must use only its own "
+            "gradient."
+        )
         assert abs(seen - expected) < 1e-4, message

@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -105,13 +105,15 @@ def test_one_step_for_two_baskets(train):
         losses = train(model, [(x, drop, torch.tensor([1.0, -1.0]))], 0.5, 1)
     except RuntimeError as error:
         reason = str(error).partition(" Hint:")[0]
-        raise AssertionError(f"train stopped with torch's error: {reason}") from None
-    assert isinstance(losses, list), f"the result is a {type(losses).__name__}, not a list"
-    assert len(losses) == 1, f"the list has {len(losses)} losses for a single step"
-    assert abs(losses[0] - 2.2971) < 1e-3, f"the loss of the first step is {losses[0]}, not 2.2971"
+        raise AssertionError(f"Training raised an error: {reason}") from None
+    assert isinstance(losses, list), f"The result is a {type(losses).__name__} instead of a list."
+    assert len(losses) == 1, f"The list has {len(losses)} losses for a single step."
+    assert abs(losses[0] - 2.2971) < 1e-3, f"The loss of the first step is {losses[0]} instead of 2.2971."
     weight = [round(entry, 4) for entry in model["score"].weight[0].tolist()]
     assert abs(weight[0] - -0.9542) < 1e-3 and abs(weight[1] - 1.0039) < 1e-3, (
-        f"after the first step score.weight is {weight}, not [-0.9542, 1.0039]"
+        f"After the first step, score.weight is {weight} instead of [-0.9542, 1.0039]."
     )
     prices = x[..., 1].tolist()
-    assert prices == [[2.0, 4.0], [6.0, 8.0]], f"the caller's prices were [[2, 4], [6, 8]], and are {prices}"
+    assert prices == [[2.0, 4.0], [6.0, 8.0]], (
+        f"The caller's prices were [[2, 4], [6, 8]] before the call and are now {prices}."
+    )

@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -99,10 +99,12 @@ def test_a_loss_of_the_results_reaches_w(collect):
     try:
         result = collect(lambda x: (w * x).sum() ** 2, xs)
     except RuntimeError as error:
-        raise AssertionError(f"collect stopped with torch's error: {error}") from None
-    assert isinstance(result, torch.Tensor), f"the result is a {type(result).__name__}, not a tensor"
-    assert result.tolist() == [1.0, 4.0, 9.0], f"the results are {result.tolist()}, not [1.0, 4.0, 9.0]"
-    assert result.grad_fn is not None, "the result has no grad_fn: it is not connected to w"
+        raise AssertionError(f"collect raised an error: {error}") from None
+    assert isinstance(result, torch.Tensor), f"The result is a {type(result).__name__} instead of a tensor."
+    assert result.tolist() == [1.0, 4.0, 9.0], (
+        f"The results are {result.tolist()} instead of [1.0, 4.0, 9.0]."
+    )
+    assert result.grad_fn is not None, "The result has no grad_fn: it is not connected to w."
     result.sum().backward()
-    assert w.grad is not None, "w.grad is None: the path from the result back to w has been cut"
-    assert w.grad.tolist() == [8.0, 10.0], f"w.grad is {w.grad.tolist()}, not [8.0, 10.0]"
+    assert w.grad is not None, "w.grad is None: the result is not connected to w."
+    assert w.grad.tolist() == [8.0, 10.0], f"w.grad is {w.grad.tolist()} instead of [8.0, 10.0]."

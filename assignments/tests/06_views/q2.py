@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -96,14 +96,19 @@ def test_both_halves_are_reached_and_h_stays(glu):
 
     h = torch.tensor([2.0, 4.0, 0.0, 0.0])
     glu(h)
-    assert h.tolist() == [2.0, 4.0, 0.0, 0.0], f"h was [2, 4, 0, 0] and is {h.tolist()} after the call"
+    assert h.tolist() == [2.0, 4.0, 0.0, 0.0], (
+        f"h was [2, 4, 0, 0] before the call and is now {h.tolist()}:\na write to a view of h is a write to "
+        "h."
+    )
     x = torch.tensor([[2.0, 4.0, 0.0, 0.0]], requires_grad=True)
     try:
         result = glu(x * 1)
     except RuntimeError as error:
-        raise AssertionError(f"glu stopped with torch's error: {error}") from None
-    assert result.tolist() == [[1.0, 2.0]], f"the result is {result.tolist()}, not [[1.0, 2.0]]"
-    assert result.requires_grad, "the result does not require grad: it is not connected to h"
+        raise AssertionError(f"glu raised an error: {error}") from None
+    assert result.tolist() == [[1.0, 2.0]], f"The result is {result.tolist()} instead of [[1.0, 2.0]]."
+    assert result.requires_grad, "The result does not require grad: it is not connected to h."
     result.sum().backward()
-    assert x.grad is not None, "h gets no gradient"
-    assert x.grad.tolist() == [[0.5, 0.5, 0.5, 1.0]], f"h gets {x.grad.tolist()}, not [[0.5, 0.5, 0.5, 1.0]]"
+    assert x.grad is not None, "h gets no gradient: the result is not connected to it."
+    assert x.grad.tolist() == [[0.5, 0.5, 0.5, 1.0]], (
+        f"The gradient of h is {x.grad.tolist()} instead of [[0.5, 0.5, 0.5, 1.0]]."
+    )

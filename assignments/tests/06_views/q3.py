@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -99,15 +99,18 @@ def test_the_division_is_recorded(scale_tail):
     try:
         result = scale_tail(x * 1, 1)
     except RuntimeError as error:
-        raise AssertionError(f"scale_tail stopped with torch's error: {error}") from None
-    assert abs(result[1, 1].item() - 5 / s) < 1e-5, f"5 / {s} should be {5 / s}, but is {result[1, 1].item()}"
+        raise AssertionError(f"scale_tail raised an error: {error}") from None
+    assert abs(result[1, 1].item() - 5 / s) < 1e-5, (
+        f"An entry of the tail is {result[1, 1].item()} instead of 5 / {s} = {5 / s}."
+    )
     assert result[1, 0].item() == 9, (
-        f"an entry before the tail was 9, and is {result[1, 0].item()} in the result"
+        f"An entry before the tail was 9, but is {result[1, 0].item()} in the result."
     )
     result.sum().backward()
-    assert x.grad is not None, "h gets no gradient"
+    assert x.grad is not None, "h gets no gradient: the result is not connected to it."
     seen = x.grad[0].tolist()
-    assert abs(seen[0] - 1) < 1e-5, f"an entry before the tail gets the gradient {seen[0]}, not 1"
+    assert abs(seen[0] - 1) < 1e-5, f"An entry before the tail gets the gradient {seen[0]} instead of 1."
     assert abs(seen[1] - 1 / s) < 1e-5, (
-        f"the first entry of the tail gets the gradient {seen[1]}, not 1 / {s}"
+        f"The first entry of the tail gets the gradient {seen[1]} instead of 1 / {s}:\nautograd must record "
+        "the division by a constant."
     )

@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -96,14 +96,21 @@ def test_three_rows(row_bias):
 
     b = torch.tensor([1.0, 2.0])
     rows = row_bias(b, 3, 10.0).tolist()
-    assert rows == [[11.0, 12.0], [1.0, 2.0], [1.0, 2.0]], f"the rows are {rows}"
-    assert b.tolist() == [1.0, 2.0], f"the caller's b was [1, 2] and is {b.tolist()} after the call"
+    assert rows == [[11.0, 12.0], [1.0, 2.0], [1.0, 2.0]], (
+        f"The rows are {rows} instead of [[11, 12], [1, 2], [1, 2]]."
+    )
+    assert b.tolist() == [1.0, 2.0], (
+        f"The caller's b was [1, 2] before the call and is now {b.tolist()}:\na write to an expanded row is "
+        "a write to b."
+    )
     b = torch.tensor([1.0, 2.0], requires_grad=True)
     try:
         rows = row_bias(b, 3, 10.0)
     except RuntimeError as error:
-        raise AssertionError(f"row_bias stopped with torch's error: {error}") from None
-    assert rows.requires_grad, "the rows do not require grad: they are not connected to b"
+        raise AssertionError(f"row_bias raised an error: {error}") from None
+    assert rows.requires_grad, "The rows do not require grad: they are not connected to b."
     rows.sum().backward()
-    assert b.grad is not None, "b.grad is None: the path from the rows back to b has been cut"
-    assert b.grad.tolist() == [3.0, 3.0], f"b.grad is {b.grad.tolist()} for three rows, not [3.0, 3.0]"
+    assert b.grad is not None, "b.grad is None: the rows are not connected to b."
+    assert b.grad.tolist() == [3.0, 3.0], (
+        f"For three rows, b.grad is {b.grad.tolist()} instead of [3.0, 3.0]."
+    )

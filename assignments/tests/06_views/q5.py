@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -95,18 +95,17 @@ def test_one_of_three_weights_is_dropped(drop_attention):
     import torch
 
     weights = drop_attention(torch.zeros(1, 3), torch.tensor([[True, False, False]]))[0].tolist()
-    assert weights[0] == 0, f"the dropped weight is {weights[0]}"
-    assert abs(weights[1] - 1 / 3) < 1e-5, (
-        f"a weight that was not dropped is {weights[1]}, but should still be 1 / 3"
-    )
+    assert weights[0] == 0, f"The dropped weight is {weights[0]} instead of 0."
+    assert abs(weights[1] - 1 / 3) < 1e-5, f"A weight that was not dropped is {weights[1]} instead of 1 / 3."
     scores = torch.zeros(1, 3, requires_grad=True)
     try:
         drop_attention(scores, torch.tensor([[True, False, False]])).sum().backward()
     except RuntimeError as error:
         reason = str(error).partition(" Hint:")[0]
-        raise AssertionError(f"drop_attention or its backward stopped with torch's error: {reason}") from None
-    assert scores.grad is not None, "scores.grad is None: the path back to the scores has been cut"
+        raise AssertionError(f"drop_attention or its backward raised an error: {reason}") from None
+    assert scores.grad is not None, "scores.grad is None: the result is not connected to the scores."
     seen = scores.grad[0, 0].item()
     assert abs(seen + 2 / 9) < 1e-5, (
-        f"the dropped score gets the gradient {seen}, not -0.2222: a growing score lowers the others"
+        f"The dropped score gets the gradient {seen} instead of -0.2222:\nits score is part of the sum by "
+        "which softmax divides."
     )

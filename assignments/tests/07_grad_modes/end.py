@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -101,8 +101,12 @@ def test_both_stages_train(fine_tune):
     try:
         history = fine_tune(backbone, head, pairs, held_out, 2, 0.01)
     except RuntimeError as error:
-        raise AssertionError(f"training stopped with torch's error: {error}") from None
-    assert len(history) == 4, f"two stages of two epochs give {len(history)} losses"
+        raise AssertionError(f"Training raised an error: {error}") from None
+    assert len(history) == 4, (
+        f"For two stages of two epochs, you returned {len(history)} losses instead of 4."
+    )
     steps = [training for rows, training in modes if rows == 4]
-    assert all(steps), f"in step {steps.index(False) + 1} the head was in eval() mode, so dropout was off"
-    assert backbone.weight.tolist() != before, "the weight of the backbone has not changed"
+    assert all(steps), f"In step {steps.index(False) + 1}, the head was in eval() mode, so dropout was off."
+    assert backbone.weight.tolist() != before, (
+        "The weight of the backbone is unchanged: the second stage must train it, too."
+    )

@@ -61,7 +61,9 @@ def test_only_the_prompt_is_trained(prompt_step):
     try:
         prompt_step(backbone, prompt, x, backbone(x).detach() + 1, 0.1)
     except RuntimeError as error:
-        raise AssertionError(f"prompt_step stopped with torch's error: {error}") from None
-    assert prompt.tolist() != [0.0, 0.0], "the prompt has not changed"
-    assert backbone.weight.tolist() == before, "the weight of the backbone has changed: it was trained"
-    assert backbone.weight.grad is None, "a parameter of the backbone got a .grad"
+        raise AssertionError(f"prompt_step raised an error: {error}") from None
+    assert prompt.tolist() != [0.0, 0.0], "The prompt is unchanged after a step."
+    assert backbone.weight.tolist() == before, (
+        "The step changed the weight of the backbone, but only the prompt may be trained."
+    )
+    assert backbone.weight.grad is None, "backbone.weight.grad is filled, but must stay None."

@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -101,5 +101,8 @@ def test_a_head_trains_on_the_features(cache_features):
             for feature in features:
                 head(feature).pow(2).sum().backward()
     except RuntimeError as error:
-        raise AssertionError(f"training a head on the features stopped with torch's error: {error}") from None
-    assert backbone.weight.grad is None, "training the head has filled the .grad of the backbone"
+        raise AssertionError(f"Training a head on the features raised an error: {error}") from None
+    assert backbone.weight.grad is None, (
+        "backbone.weight.grad is filled after training the head: the features must not be connected to the "
+        "backbone."
+    )

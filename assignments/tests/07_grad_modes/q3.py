@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -100,7 +100,7 @@ def test_the_switches_stand_as_before(evaluate):
     is_on = torch.is_grad_enabled()
     evaluate(in_use, [(ones, ones)])
     torch.set_grad_enabled(True)
-    assert is_on, "after evaluate() gradients are disabled for the rest of the program"
-    assert loss == 0, "dropout was active while you computed the loss"
-    assert training.training, "the model was in train() mode, and is in eval() mode now"
-    assert not in_use.training, "the model was in eval() mode, and is in train() mode now"
+    assert is_on, "After evaluate(), gradients are disabled for the rest of the program."
+    assert loss == 0, "The loss is not 0: check that dropout is off while you compute it."
+    assert training.training, "The model was in train() mode before the call and is now in eval() mode."
+    assert not in_use.training, "The model was in eval() mode before the call and is now in train() mode."

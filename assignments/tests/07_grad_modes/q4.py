@@ -62,12 +62,17 @@ def test_the_layer_moves(unfreeze):
         unfreeze(layer, opt, 0.01)
         unfreeze(layer, opt, 0.01)
     except ValueError as error:
-        raise AssertionError(f"unfreeze stopped with torch's error: {error}") from None
+        raise AssertionError(f"unfreeze raised an error: {error}") from None
     before = {name: parameter.tolist() for name, parameter in layer.named_parameters()}
     model(torch.ones(1, 2)).sum().backward()
     opt.step()
     held = [id(parameter) for group in opt.param_groups for parameter in group["params"]]
     for name, parameter in layer.named_parameters():
-        assert parameter.tolist() != before[name], f"opt.step() did not change the {name} of the layer"
+        assert parameter.tolist() != before[name], (
+            f"opt.step() did not change the {name} of the layer:\ncheck that opt holds it, and that it gets "
+            "a gradient."
+        )
         number = held.count(id(parameter))
-        assert number == 1, f"after two calls opt holds the {name} of the layer {number} times"
+        assert number == 1, (
+            f"After two calls, opt holds the {name} of the layer {number} times instead of once."
+        )

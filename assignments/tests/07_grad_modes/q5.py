@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -100,7 +100,7 @@ def test_the_blocks_get_a_gradient(forward_ckpt):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         out = forward_ckpt(blocks, torch.ones(2, 3))
-    assert out.requires_grad, "the result does not require grad: no block can get a gradient"
+    assert out.requires_grad, "The result does not require grad, so no block can get a gradient."
     out.sum().backward()
     for number, block in enumerate(blocks):
-        assert block.weight.grad is not None, f"the weight of block {number} got no gradient"
+        assert block.weight.grad is not None, f"The weight of block {number} got no gradient."

@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -103,13 +103,15 @@ def test_two_heads(train_two_heads):
         return [round(layer.weight.item(), 4) for layer in layers], [round(one.item(), 4) for one in history]
 
     (body, main, aux), _ = trained(epochs=1, slow=0.0, weight=0.0)
-    assert body != 1.0, "with slow = 0 the body does not learn at all, not even for main"
-    assert body == 0.8, f"slow is 0, so body learns for main only: its weight is {body}, not 0.8"
+    assert body != 1.0, "With slow = 0 the body does not learn at all, not even for main."
+    assert body == 0.8, (
+        f"With slow = 0 the body learns for main only, but its weight becomes {body} instead of 0.8."
+    )
     (body, main, aux), _ = trained(epochs=1, slow=1.0, weight=1.0)
-    assert main != 0.8, "with weight = 1 the penalty changes nothing: main is the same as with weight = 0"
-    assert main == 0.6, f"with weight = 1 the weight of main becomes {main}, not 0.6"
+    assert main != 0.8, "With weight = 1 the penalty has no effect: main is the same as with weight = 0."
+    assert main == 0.6, f"With weight = 1 the weight of main becomes {main} instead of 0.6."
     _, history = trained(epochs=2, slow=1.0, weight=0.0)
     assert len(set(history)) == 2, (
-        f"after two epochs the list is {history}, but their gradients are different"
+        f"After two epochs the list is {history}, but the gradients of the epochs differ."
     )
-    assert history == [2.0, 0.576], f"the gradients of two epochs are {history}, not [2.0, 0.576]"
+    assert history == [2.0, 0.576], f"The gradients of two epochs are {history} instead of [2.0, 0.576]."

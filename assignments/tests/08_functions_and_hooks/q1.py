@@ -57,8 +57,10 @@ def test_square(Square):
 
     x = torch.tensor([-1.0, 2.0], requires_grad=True)
     Square.apply(x).sum().backward()
-    assert x.grad is not None, "x.grad is None: the result is not connected to x"
-    assert x.grad.tolist() == [-2.0, 4.0], f"the gradient at -1 and 2 is {x.grad.tolist()}, not [-2, 4]"
+    assert x.grad is not None, "x.grad is None: the result is not connected to x."
+    assert x.grad.tolist() == [-2.0, 4.0], (
+        f"The gradient at -1 and 2 is {x.grad.tolist()} instead of [-2, 4]."
+    )
 
     leaf = torch.tensor([-1.0, 2.0], requires_grad=True)
     x = leaf * 1
@@ -68,5 +70,8 @@ def test_square(Square):
         y.backward()
     except RuntimeError:
         return
-    message = f"x was overwritten, but backward raised no error, and the gradient is {leaf.grad}"
+    message = (
+        f"x was overwritten, but backward raised no error, and the gradient is {leaf.grad}.\nAutograd "
+        "checks only tensors that save_for_backward has saved."
+    )
     raise AssertionError(message)

@@ -58,9 +58,11 @@ def test_scale(Scale_):
     a = torch.ones(2, requires_grad=True)
     x = a * 1
     y = Scale_.apply(x, 3.0)
-    assert x.tolist() == [3.0, 3.0], f"x was 1 everywhere and k is 3, but x is now {x.tolist()}"
-    assert y is x, "the result is not x itself: autograd does not know that x was changed"
+    assert x.tolist() == [3.0, 3.0], (
+        f"x was 1 everywhere and k is 3, but x is now {x.tolist()} instead of 3 everywhere."
+    )
+    assert y is x, "The result is not x itself: autograd does not know that x was changed."
     x.sum().backward()
     assert a.grad.tolist() == [3.0, 3.0], (
-        f"k is 3, but the gradient through x is {a.grad.tolist()}, not [3, 3]"
+        f"k is 3, but the gradient through x is {a.grad.tolist()} instead of [3, 3]."
     )

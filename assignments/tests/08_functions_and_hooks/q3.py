@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -99,13 +99,13 @@ def test_penalty(penalty):
         D.weight.copy_(torch.tensor([[3.0, 4.0]]))
     value = penalty(D, torch.ones(3, 2))
     seen = value.item()
-    assert abs(seen - 16) < 1e-3, f"the slope of D has the norm 5, but the penalty is {seen}, not 16"
+    assert abs(seen - 16) < 1e-3, f"The slope of D has the norm 5, but the penalty is {seen} instead of 16."
     try:
         value.backward()
     except RuntimeError as error:
-        message = f"backward() stopped with torch's error: {error}. Did autograd record the inner gradient?"
+        message = f"backward() raised an error: {error}\nCheck whether autograd records the inner gradient."
         raise AssertionError(message) from None
-    assert D.weight.grad is not None, "D.weight.grad is None: the penalty is not connected to D"
+    assert D.weight.grad is not None, "D.weight.grad is None: the penalty is not connected to D."
     seen = D.weight.grad.flatten().tolist()
     right = abs(seen[0] - 4.8) < 1e-3 and abs(seen[1] - 6.4) < 1e-3
-    assert right, f"D.weight.grad is {seen}, but the gradient of (norm - 1) ** 2 is [4.8, 6.4]"
+    assert right, f"D.weight.grad is {seen}, but the gradient of (norm - 1) ** 2 is [4.8, 6.4]."

@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -97,12 +97,15 @@ def test_clipped(clip_grad_hook):
     x, other = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
     t = x * 1
     handle = clip_grad_hook(t, 2.0)
-    assert t.tolist() == [1.0, 1.0, 1.0], f"the values of t were 1, and are now {t.tolist()}"
+    assert t.tolist() == [1.0, 1.0, 1.0], f"The values of t were 1 before the call and are now {t.tolist()}."
     incoming = torch.tensor([5.0, -7.0, 0.5])
     (t + other).backward(incoming)
     assert x.grad.tolist() == [2.0, -2.0, 0.5], (
-        f"5, -7 and 0.5 arrived at t, and x got {x.grad.tolist()}, not [2, -2, 0.5]"
+        f"The gradient of t is [5, -7, 0.5], but x gets {x.grad.tolist()} instead of [2, -2, 0.5]."
     )
-    assert hasattr(handle, "remove"), "the result is not a handle: it has no method remove()"
+    assert hasattr(handle, "remove"), "The result is not a handle: it has no method remove()."
     seen = incoming.tolist()
-    assert seen == [5.0, -7.0, 0.5], f"the hook overwrote the gradient that arrived: it now holds {seen}"
+    assert seen == [5.0, -7.0, 0.5], (
+        f"The hook overwrote the gradient that it received, which now holds {seen}:\nother code may use the "
+        "same tensor."
+    )

@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -97,12 +97,12 @@ def test_reversed(grad_reverse):
     x = torch.tensor([1.0, -2.0], requires_grad=True)
     y = grad_reverse(x, 0.5)
     seen = [round(value, 5) for value in y.tolist()]
-    assert seen == [1.0, -2.0], f"x holds 1 and -2, but the result holds {seen}"
-    assert y.requires_grad, "the result does not require grad: it is not connected to x"
+    assert seen == [1.0, -2.0], f"x holds [1, -2], but the result holds {seen}."
+    assert y.requires_grad, "The result does not require grad: it is not connected to x."
     (y * torch.tensor([3.0, 4.0])).sum().backward()
     seen = [round(value, 5) for value in x.grad.tolist()]
     assert seen == [-1.5, -2.0], (
-        f"the result got the gradient [3, 4] and lam is 0.5, but x.grad is {seen}, not [-1.5, -2]"
+        f"The gradient of the result is [3, 4] and lam is 0.5, but x.grad is {seen} instead of [-1.5, -2]."
     )
 
     x = torch.tensor([1.0, -2.0], requires_grad=True)
@@ -111,5 +111,6 @@ def test_reversed(grad_reverse):
     (h * 10 + y).sum().backward()
     seen = [round(value, 5) for value in x.grad.tolist()]
     assert seen == [9.5, 9.5], (
-        f"10 arrives through h and -0.5 through the result, but x.grad is {seen}, not [9.5, 9.5]"
+        f"The gradient is 10 through h and -0.5 through the result, but x.grad is {seen} instead of [9.5, "
+        "9.5]."
     )

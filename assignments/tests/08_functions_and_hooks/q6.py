@@ -9,7 +9,7 @@ OK_FORMAT = False
 
 name = "q6"
 points = 5
-afterword = "The step is now a part of the computation, so its gradient includes how `g` depends on `w`. The price: with several inner steps, autograd keeps the graphs of all of them until you backpropagate."
+afterword = "The step is now part of the computation, so its gradient includes how `g` depends on `w`. The price: with several inner steps, autograd keeps the graphs of all of them until you backpropagate."
 
 
 DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -86,7 +86,7 @@ def guarded(test):
 
 
 @test_case(
-    success_message="The gradient is of second order.<br>The step is now a part of the computation, so its gradient includes how <code>g</code> depends on <code>w</code>. The price: with several inner steps, autograd keeps the graphs of all of them until you backpropagate.",
+    success_message="The gradient is of second order.<br>The step is now part of the computation, so its gradient includes how <code>g</code> depends on <code>w</code>. The price: with several inner steps, autograd keeps the graphs of all of them until you backpropagate.",
     failure_message="Not yet: The gradient is of second order.",
 )
 @guarded
@@ -97,8 +97,8 @@ def test_maml(maml_grad):
     w = torch.tensor([2.0], requires_grad=True)
     gradient = maml_grad(w, lambda v: (v**3).sum(), lambda v: (v**2).sum() / 2, 0.1)
     seen = round(gradient.item(), 4)
-    assert seen != 0.8, "the gradient is 0.8: that is first order, as if g did not depend on w"
-    assert seen == -0.16, f"the gradient is {seen}, but should be (2 - 1.2) * (1 - 1.2) = -0.16"
-    assert w.tolist() == [2.0], f"w was 2, and is now {w.tolist()}"
-    assert w._version == 0, f"your function wrote to w: its version is {w._version}"
-    assert w.grad is None, f"w.grad was None, and is now {w.grad.tolist()}"
+    assert seen != 0.8, "The gradient is 0.8, the first-order gradient, as if g did not depend on w."
+    assert seen == -0.16, f"The gradient is {seen} instead of (2 - 1.2) * (1 - 1.2) = -0.16."
+    assert w.tolist() == [2.0], f"w was [2] before the call and is now {w.tolist()}."
+    assert w._version == 0, f"Your function wrote to w: w._version was 0 and is now {w._version}."
+    assert w.grad is None, f"w.grad was None before the call and is now {w.grad.tolist()}."

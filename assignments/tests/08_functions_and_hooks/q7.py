@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -98,9 +98,9 @@ def test_two_samples(per_sample_grads):
     torch.nn.init.zeros_(model.weight)
     X, Y = torch.tensor([[1.0], [2.0]]), torch.tensor([[1.0], [2.0]])
     result = per_sample_grads(model, X, Y)
-    assert "weight" in result, f"the dict has the keys {list(result)}, but the parameter is called weight"
+    assert "weight" in result, f"The dict has the keys {list(result)}, but the parameter is called weight."
     seen = result["weight"].flatten().tolist()
-    message = f"the two gradients are {seen}, but those of the samples are -2 and -8"
+    message = f"The two gradients are {seen}, but those of the samples are -2 and -8."
     assert len(seen) == 2 and abs(seen[0] + 2) < 1e-4 and abs(seen[1] + 8) < 1e-4, message
     left = [name for name, parameter in model.named_parameters() if parameter.grad is not None]
-    assert not left, f"these parameters had no .grad before the call, and have one now: {left}"
+    assert not left, f"These parameters had no .grad before the call and have one now: {left}."

@@ -41,7 +41,7 @@ def why_none(function):
         " `backward()` fills the `.grad` of a tensor that the loss was computed from if it is a leaf that"
         " requires grad, or if `retain_grad()` was called on it before."
     )
-    return f", by {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
+    return f" at {ways}{otherwise}.{about_grad if any(text.endswith('.grad') for text in texts) else ''}"
 
 
 def guarded(test):
@@ -99,10 +99,10 @@ def test_the_product(hvp):
         product = hvp(lambda t: t[0] ** 2 * t[1] + t[1] ** 3, x, v)
     except RuntimeError as error:
         raise AssertionError(
-            f"hvp stopped with torch's error: {error}. Did autograd record the first gradient?"
+            f"hvp raised an error: {error}\nCheck whether autograd records the first gradient."
         ) from None
     seen = [round(value, 4) for value in product.tolist()]
     assert seen == [2.0, -10.0], (
-        f"the product is {seen}, not [2, -10]: H is [[4, 2], [2, 12]], and v is (1, -1)"
+        f"The product is {seen} instead of [2, -10]: H is [[4, 2], [2, 12]], and v is [1, -1]."
     )
-    assert x.grad is None, f"x.grad was None, and is now {x.grad.tolist()}"
+    assert x.grad is None, f"x.grad was None before the call and is now {x.grad.tolist()}."
