@@ -5,7 +5,7 @@ import string
 import pytest
 from msgspec.structs import replace
 
-from grader.contracts.diagnosis import beginning, diagnose, finding_of, meaning_of
+from grader.contracts.diagnosis import diagnose, finding_of
 from grader.contracts.finding import Place
 from grader.sandbox.values import Raised
 
