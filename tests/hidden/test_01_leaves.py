@@ -350,9 +350,11 @@ def layers(setup, kind):
 
 @inside
 def names_of_layers(setup, kind):
-    """Some names of layers, in any order."""
-    others = ["body.0", "body.1.head", "body.1", "head"]
-    drawn = [others[place] for place in torch.randperm(4).tolist()][: 2 + torch.randint(2, ()).item()]
+    """Some names of layers, in any order, among them that of the layer which may return a part of a tensor."""
+    others = ["body.0", "body.1.head", "head"]
+    more = [others[place] for place in torch.randperm(3).tolist()][: 1 + torch.randint(2, ()).item()]
+    chosen = ["body.1", *more]
+    drawn = [chosen[place] for place in torch.randperm(len(chosen)).tolist()]
     many = ["head", "body.1.head", "", "body", "body.1", "body.0"]
     return {"some": drawn, "single": drawn[:1], "many": many}[kind("which")]
 
@@ -483,7 +485,7 @@ def losses_of_p(setup, kind):
         "alike": [*many[:2], (p * p).sum(), (p * p.detach()).sum()],
         "constant": [*many[:-1], torch.full((), 30.0)],
         "0": [*many[:-1], many[-1] - many[-1].detach()],
-        "tiny": [3e-4 * ((p - n) ** 2).sum() for n in range(len(many))],
+        "tiny": [1e-5 * ((p - n) ** 2).sum() for n in range(len(many))],
     }
     return lists[special]
 
