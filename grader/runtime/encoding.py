@@ -21,7 +21,7 @@ MAX_ALL_ELEMENTS = 100_000  # of one answer
 MAX_DEPTH = 10
 MAX_ITEMS = 20_000
 MAX_TENSORS = 3_000
-MAX_ALL_TEXT = 100_000  # of one answer
+MAX_ALL_TEXT = 300_000  # of one answer; the longest of a reference has 56,000
 CUT_OFF = "value nested too deeply or too long"  # stands for what is left out
 
 _FULL = ["other", CUT_OFF]  # the last entry of an answer that is too long
