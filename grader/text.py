@@ -9,7 +9,7 @@ from collections.abc import Collection, Container, Iterable, Sequence
 from datetime import datetime
 from difflib import get_close_matches
 from html import escape
-from itertools import count
+from itertools import count, cycle
 
 # A component may have 255 bytes; the rest is for suffixes and for the temporary names of writers.
 LONGEST_FILE_NAME = 200
@@ -29,6 +29,7 @@ _NUMBERED = re.compile(
     r"^(\d+)(?=[.)](?:\s|$))"
 )  # begins a list; a backslash escapes its sign, never a digit
 _BACKTICKS = re.compile("`+")
+_ACTS_IN_CODE = re.compile(r"[|@]")  # a bar ends a cell of a table, and a site may make a mention
 _MENTION = re.compile(r"@(?=\w)")
 # Texts that a workflow runner would interpret as commands, anywhere in a log.
 _COMMAND = re.compile(r"(?<=:)(?=:)|(?<=#)(?=#\[)")
@@ -69,10 +70,18 @@ def html_text(text: str) -> str:
 
 
 def markdown_text(text: object) -> str:
-    """Text as Markdown that shows exactly this text, on one line: no markup, no HTML, no mentions."""
+    """Text as Markdown on one line: no markup, no HTML, no mentions; text between backticks is code."""
     line = " ".join(without_controls(str(text)).split())
-    line = _MENTION.sub("@\N{WORD JOINER}", line)  # a site would make a mention of `\@name` too
-    return escape(_NUMBERED.sub(r"\1\\", _MARKDOWN.sub(r"\\\g<0>", line)), quote=False)
+    parts = zip(cycle((False, True)), _CODE.split(line), strict=False)
+    return _NUMBERED.sub(r"\1\\", "".join(_code_or_text(part, between) for between, part in parts))
+
+
+def _code_or_text(part: str, is_between_backticks: bool) -> str:
+    text = f"`{part}`" if is_between_backticks else part
+    if is_between_backticks and not _ACTS_IN_CODE.search(part):
+        return text
+    text = _MENTION.sub("@\N{WORD JOINER}", text)  # a site would make a mention of `\@name` too
+    return escape(_MARKDOWN.sub(r"\\\g<0>", text), quote=False)
 
 
 def fence(text: str) -> str:

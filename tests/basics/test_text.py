@@ -32,6 +32,20 @@ def test_markdown_shows_the_text_itself(text):
     assert MarkdownIt().render(markdown_text(text)) == f"<p>{escape(text)}</p>\n"
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("The `.grad` of `a_b`", "The <code>.grad</code> of <code>a_b</code>"),
+        ("`<b>`", "<code>&lt;b&gt;</code>"),
+        ("a ` b *c*", "a ` b *c*"),
+        ("| `a|b` |", "| `a|b` |"),
+        ("`@everyone`", "`@\u2060everyone`"),
+    ],
+)
+def test_markdown_shows_what_stands_between_backticks_as_code(text, shown):
+    assert MarkdownIt().render(markdown_text(text)) == f"<p>{shown}</p>\n"
+
+
 @pytest.mark.parametrize("name", ["عَلِي\u200f", "דוד\u200e", "👩\u200d🔬", "न\u200dम"])
 def test_names_of_all_scripts_stay(name):
     assert printable(name) == terminal_text(name) == without_controls(name) == name
