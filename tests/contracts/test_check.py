@@ -109,7 +109,7 @@ def test_full_precision_of_plain_numbers(number, seen, told):
 @pytest.mark.parametrize("numbers", [[0.1200345], [0.1200345, 2.0]])
 @pytest.mark.parametrize(
     ("full_precision", "told"),
-    [(True, r"\(it is what it should be, rounded\)"), (False, "to a few decimals only")],
+    [(True, r"\(it is the right value, rounded\)"), (False, "to a few decimals only")],
 )
 def test_to_how_many_decimals_few_numbers_are_rounded_is_not_told(numbers, full_precision, told):
     """What was rounded to 4 decimals may end in zeros, and would be told as rounded to 2."""
@@ -225,10 +225,10 @@ FOUND = [
     ([1.0], tensor(1.0), " (it is a list, not a tensor)."),
     (Other("Box"), tensor(1.0), " (it is a Box, not a tensor)."),
     (Other("Adam"), tensor(1.0), " (it is an Adam, not a tensor)."),
-    (STOPPED, tensor(1.0), ": in f (code cell 2): `g(x)` stopped with ValueError: no."),
-    ([1.0, STOPPED], [1.0, 2.0], " (part [1]): in f (code cell 2): `g(x)` stopped with ValueError: no."),
+    (STOPPED, tensor(1.0), ": in `f` (code cell 2), `g(x)` raised ValueError: no."),
+    ([1.0, STOPPED], [1.0, 2.0], " (entry [1]): in `f` (code cell 2), `g(x)` raised ValueError: no."),
     (tensor(1.0, 2.0), tensor(1.0), " (its shape is (2,) instead of (1,))."),
-    (tensor(1.0, shape=()), tensor(1.0), " (its shape is () instead of (1,), its values are right)."),
+    (tensor(1.0, shape=()), tensor(1.0), " (its shape is () instead of (1,), but its values are right)."),
     (
         tensor(1.0, dtype="torch.float64"),
         tensor(1.0),
@@ -250,13 +250,13 @@ FOUND = [
     ((1, 1), [1], " (it has 2 entries instead of 1)."),
     ([1, 2.7], [1, 1], " (1 of its 2 entries is wrong)."),
     ([2, 2], [1, 1], " (it is 2 times what it should be)."),
-    ([[1], [tensor(2.0)]], [[1], [tensor(1.0)]], " (part [1][0]: it is 2 times what it should be)."),
-    ([tensor(5.0), tensor(5.0)], [tensor(3.0), tensor(5.0)], " (part [0])."),
+    ([[1], [tensor(2.0)]], [[1], [tensor(1.0)]], " (entry [1][0] is 2 times what it should be)."),
+    ([tensor(5.0), tensor(5.0)], [tensor(3.0), tensor(5.0)], " (entry [0] is wrong)."),
     ([1], {"a": 1}, " (it is a list, not a dict)."),
-    ({}, {"a": 1}, " (a is missing)."),
-    ({"a": 2.7}, {"a": 1}, " (a)."),
-    ({"a": 5, "b": 5}, {"a": 3, "b": 5}, " (a is what b should be)."),
-    ({"a": [{"b": 2}]}, {"a": [{"b": 1}]}, " (a[0]['b'] is 2 times what it should be)."),
+    ({}, {"a": 1}, " (`a` is missing)."),
+    ({"a": 2.7}, {"a": 1}, " (`a` is wrong)."),
+    ({"a": 5, "b": 5}, {"a": 3, "b": 5}, " (`a` is what `b` should be)."),
+    ({"a": [{"b": 2}]}, {"a": [{"b": 1}]}, " (`a[0]['b']` is 2 times what it should be)."),
 ]
 
 

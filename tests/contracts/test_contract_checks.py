@@ -208,7 +208,7 @@ BROKEN = {
     "a value": values("The result is wrong", returns("3 * x")),
     "what people return instead": values("it is x itself", returns("x.clone()"), mistakes=the_argument),
     "a result that cannot be used": values(
-        "Code that uses what your call returned or changed stopped with TypeError",
+        "Code that uses the result, or an object that your call changed, raised TypeError",
         returns("'text'"),
         then=halves,
         returns="nothing",
@@ -222,7 +222,7 @@ BROKEN = {
         reference=returns("x * x"),
     ),
     "a bool": values(
-        "(part [1]: it is ",
+        "(entry [1] is True)",
         returns("[True, not x.is_leaf]"),
         reference=returns("[True, x.is_leaf]"),
         gradients="none",
@@ -230,8 +230,8 @@ BROKEN = {
     "a dtype": values("its dtype is", returns("2 * x.float()")),
     "the shape": values("its shape is", returns("(2 * x).squeeze(0)")),
     "digits": values("The result is wrong", returns("(2 * x.float()).to(x.dtype)"), full_precision=True),
-    "what has to change": values("After your call x is wrong", "def f(x):\n    x.mul_(3)", **doubled),
-    "what has to change, and stays": values("x must change, but its", "def f(x):\n    pass", **doubled),
+    "what has to change": values("After your call, `x` is wrong", "def f(x):\n    x.mul_(3)", **doubled),
+    "what has to change, and stays": values("must change `x`, but its", "def f(x):\n    pass", **doubled),
     "an error is swallowed": batched("swallows the caller's", CAUGHT.format("Exception", "return []")),
     "another error": batched(
         "raises a ValueError instead of the", CAUGHT.format("Exception as e", "raise ValueError('no') from e")
@@ -251,10 +251,10 @@ BROKEN = {
         "Your call makes 2 optimizer steps instead of 1", f"{STEPPED}    opt.step()\n", **stepped
     ),
     "the gradient of a step": values(
-        "the .grad of model.first.weight is wrong", STEPPED.replace("sum()", "mean()"), **stepped
+        "`model.first.weight.grad` is wrong", STEPPED.replace("sum()", "mean()"), **stepped
     ),
     "no gradient for a step": values(
-        "the .grad of model.first.weight is None",
+        "`model.first.weight.grad` is None",
         STEPPED.replace("opt.step()", "opt.zero_grad(); opt.step()"),
         **stepped,
     ),
@@ -281,12 +281,12 @@ BROKEN = {
     ),
     "the gradient that arrives": gradients("Backward overwrites the incoming gradient", DOUBLED_IN_BACKWARD),
     "a loss that waits": gradients(
-        "a loss that was computed from x before",
+        "a loss that was computed from `x` before",
         "def f(x):\n    y = 2 * x\n    x.data.mul_(2)\n    return y",
         arguments=WAITING,
     ),
     "a loss that should stop": gradients("raised no error", "def f(x):\n    x.data.mul_(2)", **stopping),
-    "an error in torch's words": gradients("raised another error than torch's", RAISED_BY_HAND, **stopping),
+    "an error in torch's words": gradients("raised a different error than torch", RAISED_BY_HAND, **stopping),
     "a history that should not be": broken(
         partial(assert_same_gradients, flags=True),
         "requires grad, but must not",
@@ -296,7 +296,7 @@ BROKEN = {
     ),
     "memory of its own": effects("shares storage", returns("x.view_as(x)"), reference=returns("x.clone()")),
     "the same memory as another storage": effects(
-        "shares storage with x",
+        "shares storage with `x`",
         returns("torch.from_numpy(x.numpy())"),
         arguments=PLAIN,
         reference=returns("x.clone()"),
@@ -317,12 +317,12 @@ BROKEN = {
         arguments={"x": tensor("n k", roles=["leaf"], grads=["filled"])},
     ),
     "rows that share memory": effects(
-        "share storage",
+        "share memory, so a write",
         returns("b.clone().expand(n, -1)", "b, n"),
         arguments={"b": tensor("k"), "n": number(3)},
         reference=returns("b.repeat(n, 1)", "b, n"),
     ),
-    "an earlier result": effects("The next call changes what an earlier", ONE_BUFFER, arguments=PLAIN),
+    "an earlier result": effects("A later call changes the result", ONE_BUFFER, arguments=PLAIN),
     "an earlier list": effects(
         "A later call changes the result of an earlier call",
         "found = []\n\ndef f(x):\n    found[:] = [2 * x]\n    return found",
@@ -344,7 +344,7 @@ BROKEN = {
         returns="nothing",
     ),
     "memory handed out in turn": effects(
-        "A later call, with other", IN_TURN, arguments={"x": tensor("n k")}, sequences=["first"]
+        "A later call with other", IN_TURN, arguments={"x": tensor("n k")}, sequences=["first"]
     ),
     "a write when the result dies": effects(
         "A later call with other arguments changes", WHEN_IT_DIES, arguments=PLAIN, sequences=["first"]
@@ -397,7 +397,7 @@ BROKEN = {
         **applied,
     ),
     "gradients in another mode": gradients(
-        "Your function changes the mode (`train()` or `eval()`) of model",
+        "Your function changes the mode (`train()` or `eval()`) of `model`",
         returns("model.eval()(x)", "model, x"),
         **applied,
     ),
@@ -496,10 +496,10 @@ def only_where(condition, then):
     ("answer", "beginning"),
     [
         (returns("3 * x"), ""),
-        (only_where("x.dtype == torch.float64", "3 * x"), "With float64"),
-        (only_where("not x.is_contiguous()", "3 * x"), "For example, where x is not contiguous"),
-        (only_where("x.requires_grad and x.is_leaf", "3 * x"), "Where x is a leaf that requires grad"),
-        (only_where("not torch.is_grad_enabled()", "3 * x"), "Called under no_grad()"),
+        (only_where("x.dtype == torch.float64", "3 * x"), "In float64"),
+        (only_where("not x.is_contiguous()", "3 * x"), "For example, where `x` is not contiguous"),
+        (only_where("x.requires_grad and x.is_leaf", "3 * x"), "Where `x` is a leaf that requires grad"),
+        (only_where("not torch.is_grad_enabled()", "3 * x"), "Under `no_grad()`"),
         (
             only_where("not x.requires_grad and len(x) == 1", "3 * x"),
             (
@@ -565,7 +565,7 @@ def test_a_reference_that_raises_is_the_authors_error(zygote):
     """The author is told the case and the error; no student is blamed."""
     made = declared("f", X)
     reference = returns("2 * x.view(-1).view(x.shape)")
-    with pytest.raises(CourseError, match=r"the reference raises an error\. Where x is transposed: .*view"):
+    with pytest.raises(CourseError, match=r"the reference raises an error\. Where `x` is transposed: .*view"):
         failure(assert_same_values, judged(zygote, made, TWICE, reference))
 
 

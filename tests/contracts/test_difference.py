@@ -89,18 +89,18 @@ def test_a_kind_that_says_all_needs_no_hint(seen, takes_hint):
 SHAPES = [
     (tensor([3.1, 2.9, -1.7, -0.6, 0.4, 1.3], 3, 2), EXPECTED, None),
     (tensor(E), EXPECTED, "its values are right"),
-    (tensor(E[:3], 1, 3), EXPECTED, "it holds the first entries only"),
+    (tensor(E[:3], 1, 3), EXPECTED, "it holds only the first entries"),
     (tensor([9.0, 8.0], 2), EXPECTED, None),
     (tensor([], 0), EXPECTED, None),
     (tensor([*E, *LAST.value], 2, 2, 3), EXPECTED, None),
-    (tensor([*LAST.value, *REST], 2, 2, 3), EXPECTED, "it is right once it is summed over dimension 0"),
+    (tensor([*LAST.value, *REST], 2, 2, 3), EXPECTED, "summed over dimension 0, it is right"),
     (tensor(E, 1, 2, 3), EXPECTED, "its values are right"),
     (tensor([e / 8 for e in E for _ in range(8)], 2, 3, 8), EXPECTED, None),
     # Also dimensions that the expected has with one entry, and none in which both are equally large.
     (
         tensor([0.5] * 24, 2, 3, 4),
         tensor([4.0] * 3, 3, 1),
-        "it is right once it is summed over dimensions 0 and 2",
+        "summed over dimensions 0 and 2, it is right",
     ),
 ]
 
@@ -131,13 +131,13 @@ def test_other_shapes_and_numbers_are_told_apart_too(seen, expected, told):
         (
             {"first": LAST, "second": LAST},
             {"first": EXPECTED, "second": LAST},
-            "first is what second should be",
+            "`first` is what `second` should be",
         ),
-        ([LAST, LAST], [EXPECTED, LAST], "part [0]: it is what entry 1 should be"),
+        ([LAST, LAST], [EXPECTED, LAST], "entry [0] is what entry 1 should be"),
         (
             {"first": SMALL, "second": SMALL},
             {"first": EXPECTED, "second": SMALL},
-            "first: its shape is (1, 2) instead of (2, 3), it is what second should be",
+            "the shape of `first` is (1, 2) instead of (2, 3); it is what `second` should be",
         ),
     ],
 )

@@ -134,7 +134,7 @@ ONE_MORE = "w = w2.clone(); w.register_hook(lambda g: g + 1); return ((w1 @ w) *
         ("return ((w1.detach() @ w2) ** 2).mean()", "from it: the graph does not connect them. Look."),
         ("return ((w1 @ w2.clamp(-9, 0)) ** 2).mean()", "\n\nWhy?"),
         ("return 3 * ((w1 @ w2) ** 2).mean()", "3 times what it should be). As of each of 2 dimensions."),
-        (ONE_MORE, "with respect to w2 is wrong. 8 entries."),
+        (ONE_MORE, "with respect to `w2` is wrong. 8 entries."),
     ],
 )
 def test_an_explanation_is_said_on_its_rung(tell, right, statements, message):

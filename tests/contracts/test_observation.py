@@ -87,7 +87,7 @@ OTHER = [
     ({"w": [{"g": ()}]}, {"w": [{"g": [1]}]}, "in the result, `w[0]['g']` has 0 entries instead of 1"),
     ({"w": [[], TENSOR]}, {"w": [TENSOR, [], TENSOR]}, "in the result, `w` has 2 entries instead of 3"),
     ([[1, []]], [[1, TENSOR, []], 2], "the result has 1 entry instead of 2"),
-    ({"w": [1, CUT_OFF]}, {"w": [1], "kept": 1}, "a part of the result was omitted, because it is too large"),
+    ({"w": [1, CUT_OFF]}, {"w": [1], "kept": 1}, "the result is too large, so a part of it was omitted"),
 ]
 
 
