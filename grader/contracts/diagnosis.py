@@ -89,7 +89,7 @@ _DIAGNOSES = {
     ),
     "nference tensor": (
         "A tensor that was allocated in `inference_mode()` is used where gradients are recorded, or is "
-        "written to. Use `no_grad()` there instead, or `clone()` the tensor"
+        "written to. Use `no_grad()` instead of `inference_mode()`, or `clone()` the tensor"
     ),
     "call numpy() on Tensor that requires grad": (
         "NumPy is outside the graph. Use `.detach().numpy()` for values that need no gradient"

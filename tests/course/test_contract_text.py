@@ -30,15 +30,15 @@ FEW = {"roles": ["plain"], "layouts": ["contiguous"]}
             tensor("n k", "1 k", says="(n, k), not empty"),
             (
                 "`(n, k)`, not empty; float32 or float64; has one row; is a non-leaf; is a leaf that requires"
-                " grad; is a tensor that doesn't require grad; is transposed; is not contiguous; is a part of"
-                " a larger tensor; has .grad filled beforehand"
+                " grad; does not require grad; is transposed; is not contiguous; is part of a larger tensor;"
+                " already has a `.grad`"
             ),
         ),
         (
             tensor("n", values=["normal", "zeros", "huge"], **FEW),
             (
-                "a tensor; float32 or float64; is 0 everywhere; has values as large as 1e38; is a tensor that"
-                " doesn't require grad"
+                "a tensor; float32 or float64; is 0 everywhere; has values as large as 1e38;"
+                " does not require grad"
             ),
         ),
         (number(3, 1, (7.0, 8.0)), "a number; is 1; is between 7 and 8"),
@@ -48,13 +48,13 @@ FEW = {"roles": ["plain"], "layouts": ["contiguous"]}
         ),
         (
             inputs(says="a list of tensors of shape (n, in)", lists=["differ", "empty", "twice"]),
-            "a list of tensors of shape `(n, in)`; is empty; has a tensor twice",
+            "a list of tensors of shape `(n, in)`; is empty; contains the same tensor twice",
         ),
         (
             pairs(lists=["differ"], faults=["none", "own"]),
             (
-                "a list of batches `(x, y)`; has a batch at which the network raises an error of its own; is"
-                " far from 0"
+                "a list of batches `(x, y)`; contains a batch for which the network raises a custom error;"
+                " has values far from 0"
             ),
         ),
     ],

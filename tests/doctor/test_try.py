@@ -120,7 +120,7 @@ def test_an_answer_that_raises_is_told_with_its_own_line(root):
     edit(root / ANSWERS, "return x * x", "return x @ torch.zeros(70)")
     told = tried("doubled", "--answer", "squared")
     assert "doubled    squared fails 2 of 2 cases, first of all case 0" in told
-    assert "`return x @ torch.zeros(70)` stopped with RuntimeError" in told
+    assert "`return x @ torch.zeros(70)` raised RuntimeError" in told
     assert "RuntimeError" in tried("doubled", "--answer", "squared", "--case", "0")
 
 
@@ -236,7 +236,7 @@ def test_of_what_a_call_may_change_only_the_changes_are_shown(root):
     edit(root / ANSWERS, "return x * x", "return x.mul_(2)")
     lines = [words(line) for line in tried("watched", "--case", "0", "--answer", "squared").splitlines()]
     assert "watched side_effects reference 'nothing changed'" in lines
-    told = 'squared "The values of the caller\'s x were changed." differs'
+    told = 'squared "Your call changes the values of the caller\'s `x`." differs'
     assert f"watched side_effects['x:value'] {told}" in lines
     assert any(line.startswith("watched side_effects['after']['x'] squared <float32 ") for line in lines)
     assert not any("mode" in line or "before" in line for line in lines)

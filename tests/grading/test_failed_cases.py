@@ -47,7 +47,7 @@ def test_explain_shows_the_failed_case_with_the_fewest_variations(contracted):
     contracted.hand_in("ben", PICKY)
     contracted.grade()
     stored = " ".join(contracted.explain("ben", "01_tiny", "q1", "--all").output.split())
-    assert "has the fewest variations. x has one row and is a tensor" in stored
+    assert "has the fewest variations. x has one row, does not require grad" in stored
 
 
 @pytest.mark.parametrize(

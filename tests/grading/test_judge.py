@@ -173,11 +173,11 @@ FIRST = "What is the loss?"
         (saw(returned(weight=["none"])), "The weight is wrong (it is None, not ", FIRST),
         (
             Evidence(answers={"trained": answer(raised=IN_A_CELL)}),
-            "stopped in code cell 2, line 3, with",
+            "In code cell 2, line 3, your code raised",
             None,
         ),
-        (Evidence(answers={"trained": with_error(ERROR)}), "stopped with RuntimeError: backward a", None),
-        (saw(["int", 1]), "There is no entry 'losses' in what train returned: it is an int.", None),
+        (Evidence(answers={"trained": with_error(ERROR)}), "raised RuntimeError: backward a", None),
+        (saw(["int", 1]), "The result has no entry `'losses'`: it is an int.", None),
     ],
 )
 def test_a_hint_belongs_to_a_failure(hinted, evidence, message, hint):
@@ -224,7 +224,7 @@ def test_values_that_are_wrong_in_a_second_call_only_have_a_hint_about_the_first
         for cases in ([first, first], [first, second])
     )
     message, hint = told_of(judge(twice, seen, expected)["test_it"])
-    assert message == "In a second call, with the same arguments: The weight is wrong."
+    assert message == "In a second call with the same arguments: The weight is wrong."
     assert "first call" in hint
 
 

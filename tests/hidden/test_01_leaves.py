@@ -350,7 +350,7 @@ def layers(setup, kind):
 
 @inside
 def names_of_layers(setup, kind):
-    """Some names of layers, in any order, among them that of the layer which may return a part of a tensor."""
+    """Names of some layers in any order, among them the layer that may return a part of a tensor."""
     others = ["body.0", "body.1.head", "head"]
     more = [others[place] for place in torch.randperm(3).tolist()][: 1 + torch.randint(2, ()).item()]
     chosen = ["body.1", *more]
