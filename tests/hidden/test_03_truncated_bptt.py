@@ -64,16 +64,17 @@ def optimizer_of_learners(setup, kind):
 
     For h0 it has neither momentum nor decay, which would go on where its gradient is 0 and not None.
     """
-    held = [p for name in ("cell", "readout") for p in setup[name].parameters() if p.requires_grad]
+    held = [p for net in (setup["cell"], setup["readout"]) for p in net.parameters() if p.requires_grad]
     rate = {"far": 1e-4, "normal": 0.01}.get(setup.case["batches.targets"], 0.3)
     groups = [{"params": held}]
     if kind("groups") == "two groups":
         groups = [{"params": held[:3]}, {"params": held[3:], "lr": rate / 3}]
     if kind("rule") == "adam":
         opt = torch.optim.AdamW(groups, lr=rate, eps=0.1)
+    elif kind("rule") == "momentum":
+        opt = torch.optim.SGD(groups, lr=rate, momentum=0.9, weight_decay=0.01)
     else:
-        more = {"momentum": 0.9, "weight_decay": 0.01} if kind("rule") == "momentum" else {}
-        opt = torch.optim.SGD(groups, lr=rate, **more)
+        opt = torch.optim.SGD(groups, lr=rate)
     if "h0" in setup:
         opt.add_param_group({"params": [setup["h0"]], "lr": 2 * rate, "momentum": 0, "weight_decay": 0})
     if kind("rule") != "sgd":
@@ -90,10 +91,12 @@ def optimizer_of_learners(setup, kind):
 def targets_for(readout, kind, *shape):
     """Targets; where they are met or nearly met, the readout gives 0 or hardly more at first."""
     scale = {"far": 1000.0, "nearly met": 3e-3, "met": 0.0}.get(kind("targets"), 1.0)
+    if scale > 1:
+        return scale * (torch.randn(shape) + 1)
     if scale < 1:
         for parameter in readout.pieces()[2].parameters():
             parameter.data.mul_(scale)
-    return scale * (torch.randn(shape) + (scale > 1))
+    return scale * torch.randn(shape)
 
 
 @inside
