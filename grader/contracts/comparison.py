@@ -253,8 +253,9 @@ class _Comparison:
 
 
 def _siblings(expected: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """The other entries of a dict, which a student may have confused with this one."""
-    return {f"what {code(name)} should be": value for name, value in expected.items() if name != key}
+    """The entries of a dict that a student may have confused with this one; numbers agree by chance."""
+    others = {name: value for name, value in expected.items() if name != key and not is_number(value)}
+    return {f"what {code(name)} should be": value for name, value in others.items()}
 
 
 def _is_single(value: Any) -> bool:

@@ -414,9 +414,9 @@ def _nearly(pair: Pair, _: Others) -> str | None:
     largest = max(abs(e) for e in pair.expected if math.isfinite(e))
     error = max(abs(s - e) / max(abs(e), largest / 100) for s, e in pair.wrong)
     return (
-        f"here it is off by {100 * error:.1g}%"
+        f"it is off by {100 * error:.1g}%"
         if len(pair.seen) == 1
-        else f"here it is off by up to {100 * error:.1g}%"
+        else f"it is off by up to {100 * error:.1g}%"
     )
 
 

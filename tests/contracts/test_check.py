@@ -255,7 +255,8 @@ FOUND = [
     ([1], {"a": 1}, " (it is a list, not a dict)."),
     ({}, {"a": 1}, " (`a` is missing)."),
     ({"a": 2.7}, {"a": 1}, " (`a` is wrong)."),
-    ({"a": 5, "b": 5}, {"a": 3, "b": 5}, " (`a` is what `b` should be)."),
+    ({"a": tensor(5.0), "b": 5}, {"a": tensor(3.0), "b": tensor(5.0)}, " (`a` is what `b` should be)."),
+    ({"a": 5, "b": 5}, {"a": 3, "b": 5}, " (`a` is wrong)."),
     ({"a": [{"b": 2}]}, {"a": [{"b": 1}]}, " (`a[0]['b']` is 2 times what it should be)."),
 ]
 

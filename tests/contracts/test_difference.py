@@ -49,7 +49,7 @@ KINDS = [
     ([*E[:2], 9.0, E[3], 8.0, E[5]], EXPECTED, "2 of its 6 entries are wrong"),
     ([abs(e) for e in E], EXPECTED, "2 of its 6 entries are of the wrong sign"),
     ([3.14, -1.26, 0.5], tensor([3.14159, -1.2592, 0.5011]), "it is accurate to 2 decimals only"),
-    ([e * (1 + 0.0015 * n) for n, e in enumerate(E)], EXPECTED, "here it is off by up to 0.8%"),
+    ([e * (1 + 0.0015 * n) for n, e in enumerate(E)], EXPECTED, "it is off by up to 0.8%"),
     ([*LONG.value[:2], 9.0, 8.0, 7.0], LONG, "only the first 2 of its 5 entries are right"),
     ([9.0, 8.0, 7.0, 5.5, LONG.value[4]], LONG, "only the last of its 5 entries is right"),
     ([9.1, -8.3, 7.7, 5.2, 0.1, 6.4], EXPECTED, None),

@@ -154,7 +154,7 @@ SHOWN = {
         replace(tensor([1.00005]), dtype="torch.float64"),
         (
             "p result reference <float64 (1,) 1>"
-            " p result mine <float64 (1,) 1.00005> differs: here it is off by 0.005%"
+            " p result mine <float64 (1,) 1.00005> differs: it is off by 0.005%"
         ),
     ),
     "noise of rounding": (tensor([1.0]), tensor([1.0 + 1e-7]), "p result <float32 (1,) 1> equal"),

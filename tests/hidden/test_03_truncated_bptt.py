@@ -199,8 +199,9 @@ WHERE_IT_LEADS = {
     "through all its time steps, and stop where the minibatch begins.",
     "readout*": "After training, the parameters of `readout` are wrong.\n\nPrint `.grad` when `opt.step()` "
     "runs, and check that the prediction and `y` have the same shape.",
-    "h0*": "`h0` did not make exactly one step with the gradient of the first minibatch's loss.\n\nPrint "
-    "`h0.grad` at each step: only the first loss must backpropagate to `h0`.",
+    "h0*": "`h0` is not what one step with the gradient of the first minibatch's loss makes of it.\n\nPrint "
+    "`h0.grad` at each step. Only the first loss must backpropagate to `h0`, and its gradient is the sum "
+    "over all rows of the batch.",
     "opt*": "After training, the optimizer state of `opt` is wrong.\n\nEvery minibatch makes one step of "
     "`opt`, with the gradient of its own loss only.",
 }
