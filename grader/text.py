@@ -29,7 +29,7 @@ _NUMBERED = re.compile(
     r"^(\d+)(?=[.)](?:\s|$))"
 )  # begins a list; a backslash escapes its sign, never a digit
 _BACKTICKS = re.compile("`+")
-_ACTS_IN_CODE = re.compile(r"[|@]")  # a bar ends a cell of a table, and a site may make a mention
+_ACTS_IN_CODE = re.compile(r"[|@<>&!]")  # a bar ends a cell of a table; of others a careless site makes more
 _MENTION = re.compile(r"@(?=\w)")
 # Texts that a workflow runner would interpret as commands, anywhere in a log.
 _COMMAND = re.compile(r"(?<=:)(?=:)|(?<=#)(?=#\[)")

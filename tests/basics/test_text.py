@@ -36,7 +36,8 @@ def test_markdown_shows_the_text_itself(text):
     ("text", "shown"),
     [
         ("The `.grad` of `a_b`", "The <code>.grad</code> of <code>a_b</code>"),
-        ("`<b>`", "<code>&lt;b&gt;</code>"),
+        ("`<b>`", "`&lt;b&gt;`"),
+        ("`![x](y)`", "`![x](y)`"),
         ("a ` b *c*", "a ` b *c*"),
         ("| `a|b` |", "| `a|b` |"),
         ("`@everyone`", "`@\u2060everyone`"),

@@ -181,7 +181,7 @@ TRIED = {
             "@inside\ndef added(y):\n    x = torch.randn(5)\n    return x + y\n@inside\n",
         ),
     ],
-    "checks: test_double: the reference raises an error. Typical: In double (code cell 2):": [
+    "checks: test_double: the reference raises an error. Typical: In `double` (code cell 2),": [
         ("master", "    return 2 * x", "    return 2 * y")
     ],
     "master, line 11: a cell of the reference stopped with NameError: name 'two' is not defined": [
@@ -193,7 +193,7 @@ TRIED = {
     "master, line 11, q1: the starter code passes every hidden check. Add the": [
         ("master", "    # return x\n", "    # return x + x\n")
     ],
-    "master, line 11, q1: the starter code does not run: In double (code cell 2): `return xx` stopped": [
+    "master, line 11, q1: the starter code does not run: In `double` (code cell 2), `return xx` raised": [
         ("master", "    # return x\n", "    # return xx\n")
     ],
     "master, line 11, q1: the starter code passes its public": [

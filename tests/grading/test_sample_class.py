@@ -123,7 +123,7 @@ def test_a_none_is_explained_by_the_return_that_gave_it(graded):
     question = graded.results["lea", "01_leaves"]["questions"][1]
     messages = [check["message"] or "" for check in question["checks"]]
     (told,) = {message for message in messages if "returned None" in message}
-    assert told.startswith("input_gradient returned None, by `return x.grad`: `x.grad` held no gradient")
+    assert told.startswith("`input_gradient` returned None at `return x.grad`: `x.grad` was None.")
     pages = [graded.out / "feedback" / "lea" / f"01_leaves.{ending}" for ending in ("md", "html")]
     for page in (path.read_text(encoding="utf-8") for path in pages):
         assert "is not a leaf" in page

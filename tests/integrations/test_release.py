@@ -117,7 +117,7 @@ def test_the_search_knows_every_answer_and_every_check(secrets):
         for place in (f"tests/hidden/test_{stem}.py", f"tests/answers/{stem}.py"):
             assert list(secrets.lines.values()).count(place) > 50
             assert list(secrets.words.values()).count(place) > 20
-    assert "crash_by_faulthandler" in secrets.words
+    assert "interrupt_of_the_worker" in secrets.words
 
 
 def test_all_that_is_called_everyday_is():
@@ -159,7 +159,7 @@ def leaks():
         "compiled checks": (wheel, zipped("grader/__pycache__/more.cpython-311.pyc", b"\0\0\0\0")),
         "a known answer in a nested archive": ("outer.zip", zipped("inner.bin", zipped("a.txt", known))),
         "a diagnosis": ("README.md", f"You may read: {diagnosis} And so on.\n"),
-        "the name of an attack": ("README.md", "See crash_by_faulthandler for this.\n"),
+        "the name of an attack": ("README.md", "See interrupt_of_the_worker for this.\n"),
         "a check in a docstring": (
             wheel,
             zipped("grader/contracts/check.py", f'"""As in:\n\n{assertion}\n"""\n'),
