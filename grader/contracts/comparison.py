@@ -10,14 +10,15 @@ from typing import Any
 from grader.contracts.check import describe, entries, instead
 from grader.contracts.diagnosis import finding_of
 from grader.contracts.difference import (
+    RIGHT_VALUES,
     TOLERANCE,
     Difference,
-    about,
     are_close,
     decimals_of,
     difference_of,
     is_fully_precise,
     is_number,
+    literal,
     rounding_of,
     to_decimals,
 )
@@ -26,7 +27,7 @@ from grader.sandbox.values import Raised, Tensor
 from grader.text import code
 
 _COMPARED = (dict, list, tuple, Tensor, int, float, type(None))
-FEW_DIGITS = "it is accurate to float32 precision only"
+FEW_DIGITS = "{it} {is} accurate to float32 precision only"
 HINT_OF_DIGITS = (
     "Typical causes are an operation in float32, rounding, and a small number, such as an epsilon, that is "
     "added."
@@ -117,7 +118,7 @@ def compare(seen: Any, expected: Any, others: Mapping[str, Any]) -> Difference |
 
 def because(diagnosis: str, difference: Difference) -> str:
     """A diagnosis that ends with the place and the kind of the difference."""
-    clause = about(difference.place, difference.clause)
+    clause = difference.clause
     says_so = difference.is_none and "None" in diagnosis
     return f"{diagnosis.rstrip('.')} ({clause})." if clause and not says_so else diagnosis
 
@@ -126,8 +127,8 @@ def because_varying(diagnosis: str, difference: Difference) -> str:
     """As `because`, for a factor that differs between inputs; empty for any other difference."""
     if difference.kind != "multiple":
         return ""
-    clause = f"here {difference.clause}; the factor differs between inputs"
-    return because(diagnosis, replace(difference, clause=clause))
+    form = f"here {difference.form}; the factor differs between inputs"
+    return because(diagnosis, replace(difference, form=form))
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ class _Comparison:
         if expected is None:
             return None if seen is None else self._another_type(seen, expected)
         if isinstance(expected, bool) and isinstance(seen, bool) and seen is not expected:
-            return Difference(f"it is {seen}", "values", place=self.place)
+            return Difference(f"{{it}} {{is}} {seen}", "values", place=self.place)
         if isinstance(expected, int | float):
             is_any = isinstance(seen, int | float)
             return self._of_numbers([seen], [expected]) if is_any else self._another_type(seen, expected)
@@ -168,17 +169,23 @@ class _Comparison:
             place = f"{self.place}[{key!r}]" if self.place else key or f"entry `{key!r}`"
             inner = self._at(place, _siblings(expected, key))
             if key not in seen and value is not None:
-                return Difference("it is missing", "missing", place=inner.place)
+                return Difference("{it} {is} missing", "missing", place=inner.place)
             if error := inner.difference(seen.get(key), value):
                 return error
         more = [key for key in seen if key not in expected] if self.strict else []
-        return self._saying_all("entries", f"it has an extra entry {more[0][:60]!r}") if more else None
+        return (
+            self._saying_all("entries", f"{{it}} {{has}} an extra entry {literal(repr(more[0][:60]))}")
+            if more
+            else None
+        )
 
     def _of_sequences(self, seen: Any, expected: Sequence[Any]) -> Difference | None:
         if not isinstance(seen, list | tuple) or (self.strict and type(seen) is not type(expected)):
             return self._another_type(seen, expected)
         if len(seen) != len(expected):
-            return self._saying_all("entries", f"it has {entries(len(seen))} instead of {len(expected)}")
+            return self._saying_all(
+                "entries", f"{{it}} {{has}} {entries(len(seen))} instead of {len(expected)}"
+            )
         if all(map(is_number, [*seen, *expected])):
             return self._of_numbers(seen, expected)
         named = {f"entry {number}": value for number, value in enumerate(expected)}
@@ -194,7 +201,7 @@ class _Comparison:
         is_precise = not self.full_precision or is_fully_precise(seen, expected, rounding)
         decimals = None if is_precise else decimals_of(seen, expected)
         if decimals is not None:
-            rounded = f"it is the right value, rounded{to_decimals(decimals, len(seen))}"
+            rounded = f"{{it}} {{is}} the right value, rounded{to_decimals(decimals, len(seen))}"
             return self._saying_all("rounded", rounded)
         same = all(map(self._is_same_number, seen, expected))
         return self._too_few_digits(seen, expected, rounding) if same else self._other_values(seen, expected)
@@ -209,17 +216,16 @@ class _Comparison:
             return self._another_type(seen, expected)
         if seen.shape != expected.shape:
             kind = self._explained(seen, expected)
-            joint = ", but " if kind and kind.clause.startswith("its values") else "; "
-            more = f"{joint}{kind.clause}" if kind else ""
-            return self._saying_all("shape", f"its shape is {seen.shape} instead of {expected.shape}{more}")
+            more = f"{', but' if kind.form == RIGHT_VALUES else ';'} {literal(kind.clause)}" if kind else ""
+            return self._saying_all("shape", f"{{shape}} is {seen.shape} instead of {expected.shape}{more}")
         if seen.dtype != expected.dtype:
-            return self._saying_all("dtype", f"its dtype is {seen.dtype} instead of {expected.dtype}")
+            return self._saying_all("dtype", f"{{dtype}} is {seen.dtype} instead of {expected.dtype}")
         if expected.value is None:
             raise ValueError(
                 f"the expected tensor of shape {expected.shape} is too large to compare: make it smaller"
             )
         if seen.value is None:
-            return Difference("its values cannot be read", "unreadable", place=self.place)
+            return Difference("{values} cannot be read", "unreadable", place=self.place)
         tolerance = TOLERANCE.get(expected.dtype, 0.0)
         if not all(are_close(seen.value, expected.value, tolerance, rounding_of(expected))):
             return self._other_values(seen, expected)
@@ -238,8 +244,8 @@ class _Comparison:
 
     def _another_type(self, seen: Any, expected: Any) -> Difference:
         """The difference of type; a hint about a mistake fits only if the observed value is None."""
-        clause, is_none = f"it is {instead(seen, expected)}", seen is None
-        return Difference(clause, "type", says_all=not is_none, place=self.place, is_none=is_none)
+        form, is_none = f"{{it}} {{is}} {literal(instead(seen, expected))}", seen is None
+        return Difference(form, "type", says_all=not is_none, place=self.place, is_none=is_none)
 
     def _other_values(self, seen: Any, expected: Any) -> Difference:
         difference = self._explained(seen, expected) or Difference("", "values")
@@ -248,8 +254,8 @@ class _Comparison:
     def _explained(self, seen: Any, expected: Any) -> Difference | None:
         return difference_of(seen, expected, self.others) if self.explains else None
 
-    def _saying_all(self, kind: str, clause: str) -> Difference:
-        return Difference(clause, kind, says_all=True, place=self.place)
+    def _saying_all(self, kind: str, form: str) -> Difference:
+        return Difference(form, kind, says_all=True, place=self.place)
 
 
 def _siblings(expected: Mapping[str, Any], key: str) -> dict[str, Any]:

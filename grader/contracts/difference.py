@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -136,46 +135,37 @@ def how_it_differs(seen: Any, expected: Any, others: Mapping[str, Any] | None = 
     return difference.clause if difference else None
 
 
-#: How a clause about "it" begins, and how the same clause about a subject does. ``{is}``, ``{has}`` and
-#: ``{holds}`` agree with the subject.
-_ABOUT = {
-    r"here it is ": "here {subject} {is} ",
-    r"it (is|has|holds) ": "{subject} {verb} ",
-    r"its (shape|dtype|sign) is ": "the {1} of {subject} is ",
-    r"its (entries|rows|values) (are|cannot) ": "the {1} of {subject} {2} ",
-    r"all its (entries|rows) are ": "all {1} of {subject} are ",
-    r"all (\d+) of its entries are ": "all {1} entries of {subject} are ",
-    r"(\d+) of its (\d+) entries ": "{1} of the {2} entries of {subject} ",
-    r"only the (\w+(?: \d+)?) of its (\d+) (\w+) ": "only the {1} of the {2} {3} of {subject} ",
-    r"summed over (dimensions? [\w ]+), it is ": "summed over {1}, {subject} {is} ",
-}
 _PLURALS = {"is": "are", "has": "have", "holds": "hold"}
 
 
-def about(place: str, clause: str) -> str:
-    """A clause about a place instead of "it": ``it is 0 everywhere`` becomes "`bias` is 0 everywhere".
+class _Words(dict[str, str]):
+    """The words of a form of `Difference`: ``it`` and its verbs, and any noun that is a part of it."""
+
+    def __missing__(self, noun: str) -> str:
+        return f"its {noun}" if self["it"] == "it" else f"the {noun} of {self['it']}"
+
+
+def about(place: str, form: str) -> str:
+    """A clause about a place: ``{it} {is} 0`` becomes "`bias` is 0", ``{sign}`` "the sign of `bias`".
 
     Args:
         place: a name or a path, which is code; a phrase such as ``the losses``; or a condition, which begins
-            with "if" and is followed by the clause. If empty, the clause is unchanged.
-        clause: as in `Difference`; if empty, the place is said to be wrong.
+            with "if" and is followed by the clause. If empty, the clause is about "it".
+        form: as in `Difference`; if empty, the place is said to be wrong.
     """
-    if not place:
-        return clause
     if place.startswith("if "):
-        return f"{place}, {clause or 'it is wrong'}"
-    subject = code(place)
+        return f"{place}, {about('', form or '{it} {is} wrong')}"
+    if not place and not form:
+        return ""
+    subject = code(place) if place else "it"
     is_plural = subject.startswith("the ") and subject.endswith("s") and not subject.endswith(("ss", "us"))
-    verbs = {verb: _PLURALS[verb] if is_plural else verb for verb in _PLURALS}
-    if not clause:
-        return f"{subject} {verbs['is']} wrong"
-    for beginning, form in _ABOUT.items():
-        match = re.match(beginning, clause)
-        if match:
-            groups = match.groups()
-            words = {"subject": subject, "verb": verbs.get(groups[0], "") if groups else "", **verbs}
-            return f"{form.format(None, *groups, **words)}{clause[match.end() :]}"
-    return f"{subject}: {clause}"
+    verbs = {verb: plural if is_plural else verb for verb, plural in _PLURALS.items()}
+    return (form or "{it} {is} wrong").format_map(_Words(it=subject, **verbs))
+
+
+def literal(text: str) -> str:
+    """A text as part of a form."""
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 @dataclass(frozen=True)
@@ -183,7 +173,7 @@ class Difference:
     """The difference between an observed and an expected value.
 
     Attributes:
-        clause: such as ``it is 0 everywhere``; empty if the difference has no name.
+        form: of a clause about a value, for `about`: ``{it} {is} 0 everywhere``; empty if it has no name.
         kind: one word: ``zero``, ``multiple``, ``shape``, ``type``, ``error`` ...
         says_all: whether a hint about the student's idea would mislead.
         place: the place in a structure, such as ``bias`` or ``entry [2][0]``, or empty.
@@ -191,12 +181,17 @@ class Difference:
         error: the error that ``attempt`` caught instead of a value.
     """
 
-    clause: str
+    form: str
     kind: str
     says_all: bool = False
     place: str = ""
     is_none: bool = False
     error: Raised | None = None
+
+    @property
+    def clause(self) -> str:
+        """The clause about the value at the place, or about "it" if there is no place."""
+        return about(self.place, self.form)
 
 
 def difference_of(seen: Any, expected: Any, others: Mapping[str, Any]) -> Difference | None:
@@ -206,16 +201,16 @@ def difference_of(seen: Any, expected: Any, others: Mapping[str, Any]) -> Differ
         return None
     candidates = {name: found for name, other in others.items() if (found := _values(other))}
     if values.shape != right.shape:
-        clause = _taken_for(values, candidates) or _other_shape(values, right)
-        return Difference(clause, "shape", says_all=True) if clause else None
+        form = _taken_for(values, candidates) or _other_shape(values, right)
+        return Difference(form, "shape", says_all=True) if form else None
     pair = Pair(values.numbers, right.numbers, right.shape, right.tolerance, rounding_of(expected))
     if all(pair.right):
         return None
     alike = {name: c.numbers for name, c in candidates.items() if len(c.numbers) == len(pair.seen)}
     for kind in KINDS:
-        clause = kind(pair, alike)
-        if clause:
-            return Difference(clause, kind.__name__.strip("_"), says_all=kind in SAY_ALL)
+        form = kind(pair, alike)
+        if form:
+            return Difference(form, kind.__name__.strip("_"), says_all=kind in SAY_ALL)
     return None
 
 
@@ -243,7 +238,7 @@ def _taken_for(seen: _Values, others: Mapping[str, _Values]) -> str | None:
     """The entry of `others` that equals the observed value."""
     for name, other in others.items():
         if seen.shape == other.shape and all(are_close(seen.numbers, other.numbers, other.tolerance)):
-            return f"it is {name}"
+            return f"{{it}} {{is}} {literal(name)}"
     return None
 
 
@@ -251,11 +246,13 @@ def _other_shape(seen: _Values, expected: _Values) -> str | None:
     pair = Pair(seen.numbers, expected.numbers, expected.shape, expected.tolerance)
     number, right = len(seen.numbers), len(expected.numbers)
     if number == right and number and pair.is_seen(expected.numbers):
-        return "its values are right"
+        return RIGHT_VALUES
     if number != right and (summed := _summed_over(seen, expected)):
-        return f"summed over {summed}, it is right"
+        return f"summed over {summed}, {{it}} {{is}} right"
     is_part = 0 < number < right and seen.shape[1:] == expected.shape[1:]
-    return "it holds only the first entries" if is_part and pair.is_seen(expected.numbers[:number]) else None
+    return (
+        "{it} {holds} only the first entries" if is_part and pair.is_seen(expected.numbers[:number]) else None
+    )
 
 
 def _summed_over(seen: _Values, expected: _Values) -> str | None:
@@ -277,6 +274,7 @@ def _summed_over(seen: _Values, expected: _Values) -> str | None:
 
 # The kinds of difference between two values of the same shape.
 
+RIGHT_VALUES = "{values} are right"
 _MAX_FACTOR = 64  # a larger whole factor is a coincidence
 _NEARLY = 1e-2
 _MAX_ROWS = 64
@@ -287,8 +285,8 @@ Others = Mapping[str, Sequence[float]]
 
 def _part(number: int, pair: Pair) -> str:
     if number == len(pair.seen):
-        return f"all {number} of its entries are"
-    return f"{number} of its {len(pair.seen)} entries {'is' if number == 1 else 'are'}"
+        return f"all {number} of {{entries}} are"
+    return f"{number} of {{{len(pair.seen)} entries}} {'is' if number == 1 else 'are'}"
 
 
 def _not_finite(pair: Pair, _: Others) -> str | None:
@@ -297,18 +295,19 @@ def _not_finite(pair: Pair, _: Others) -> str | None:
         return None
     word = "nan" if any(map(math.isnan, not_finite)) else "infinite"
     if len(pair.seen) == 1:
-        return f"it is {word}"
+        return f"{{it}} {{is}} {word}"
     return f"{_part(len(not_finite), pair)} nan or infinite"
 
 
 def _another(pair: Pair, others: Others) -> str | None:
-    return next((f"it is {name}" for name, numbers in others.items() if pair.is_seen(numbers)), None)
+    names = (name for name, numbers in others.items() if pair.is_seen(numbers))
+    return next((f"{{it}} {{is}} {literal(name)}" for name in names), None)
 
 
 def _zero(pair: Pair, _: Others) -> str | None:
     if any(pair.seen):
         return None
-    return "it is 0 everywhere" if len(pair.seen) > 1 else "it is 0"
+    return "{it} {is} 0 everywhere" if len(pair.seen) > 1 else "{it} {is} 0"
 
 
 def _multiple(pair: Pair, _: Others) -> str | None:
@@ -317,12 +316,12 @@ def _multiple(pair: Pair, _: Others) -> str | None:
     if factor is None:
         return None
     if abs(factor + 1) <= 2 * pair.tolerance:
-        return "its sign is wrong"
+        return "{sign} is wrong"
     sign = " and has the wrong sign" if factor < 0 else ""
     for times, form in ((abs(factor), "{} times"), (1 / abs(factor) if factor else 0.0, "1/{} of")):
         whole = round(min(times, 2 * _MAX_FACTOR))  # 1 divided by next to nothing is infinite
         if 2 <= whole <= _MAX_FACTOR and abs(times - whole) <= 2 * pair.tolerance * whole:
-            return f"it is {form.format(whole)} what it should be{sign}"
+            return f"{{it}} {{is}} {form.format(whole)} what it should be{sign}"
     return None
 
 
@@ -333,7 +332,7 @@ def _length(pair: Pair, _: Others) -> str | None:
         return None
     size = "small" if abs(factor) < 1 else "large"
     sign = " and has the wrong sign" if factor < 0 else ""
-    return f"it is too {size} by the same factor everywhere{sign}"
+    return f"{{it}} {{is}} too {size} by the same factor everywhere{sign}"
 
 
 def _factor(pair: Pair) -> float | None:
@@ -349,9 +348,9 @@ def _sum_with_another(pair: Pair, others: Others) -> str | None:
         if not any(numbers):
             continue
         if pair.is_seen([e + n for e, n in zip(pair.expected, numbers, strict=True)]):
-            return f"it is what it should be, plus {name}"
+            return f"{{it}} {{is}} what it should be, plus {literal(name)}"
         if pair.is_seen([e - n for e, n in zip(pair.expected, numbers, strict=True)]):
-            return f"it is what it should be, minus {name}"
+            return f"{{it}} {{is}} what it should be, minus {literal(name)}"
     return None
 
 
@@ -360,9 +359,9 @@ def _in_another_order(pair: Pair, _: Others) -> str | None:
         return None
     rows = [pair.row(pair.expected, number) for number in range(pair.rows)]
     if pair.rows > 1 and pair.is_seen([number for row in reversed(rows) for number in row]):
-        return f"its {'entries' if len(pair.shape) == 1 else 'rows'} are in reverse order"
+        return f"{{{'entries' if len(pair.shape) == 1 else 'rows'}}} are in reverse order"
     if all(are_close(sorted(pair.seen), sorted(pair.expected), pair.tolerance)):
-        return "it holds the right numbers, in another order"
+        return "{it} {holds} the right numbers, in another order"
     return None
 
 
@@ -371,11 +370,11 @@ def _same_everywhere(pair: Pair, _: Others) -> str | None:
     if len(pair.seen) < 3 or len(set(pair.expected)) == 1:
         return None
     if len(set(pair.seen)) == 1:
-        return "all its entries are the same number"
+        return "all {entries} are the same number"
     rows, expected = (
         {tuple(pair.row(side, number)) for number in range(pair.rows)} for side in (pair.seen, pair.expected)
     )
-    return "all its rows are the same" if len(rows) == 1 < len(expected) else None
+    return "all {rows} are the same" if len(rows) == 1 < len(expected) else None
 
 
 def _cut_off(pair: Pair, _: Others) -> str | None:
@@ -403,7 +402,7 @@ def _rounded(pair: Pair, _: Others) -> str | None:
     for decimals in range(1, _MAX_DECIMALS + 1):
         error = 0.51 * 10**-decimals
         if all(abs(s - round(s, decimals)) <= 1e-6 * abs(s) and abs(s - e) <= error for s, e in numbers):
-            return f"it is accurate{to_decimals(decimals, len(numbers)) or ' to a few decimals'} only"
+            return f"{{it}} {{is}} accurate{to_decimals(decimals, len(numbers)) or ' to a few decimals'} only"
     return None
 
 
@@ -414,9 +413,9 @@ def _nearly(pair: Pair, _: Others) -> str | None:
     largest = max(abs(e) for e in pair.expected if math.isfinite(e))
     error = max(abs(s - e) / max(abs(e), largest / 100) for s, e in pair.wrong)
     return (
-        f"it is off by {100 * error:.1g}%"
+        f"{{it}} {{is}} off by {100 * error:.1g}%"
         if len(pair.seen) == 1
-        else f"it is off by up to {100 * error:.1g}%"
+        else f"{{it}} {{is}} off by up to {100 * error:.1g}%"
     )
 
 
@@ -429,7 +428,7 @@ def _up_to_here(pair: Pair, _: Others) -> str | None:
     for which, part in (("first", good[:number]), ("last", good[pair.rows - number :])):
         if number and all(part):
             those = f"{which} {number}" if number > 1 else which
-            return f"only the {those} of its {pair.rows} {entries} {'are' if number > 1 else 'is'} right"
+            return f"only the {those} of {{{pair.rows} {entries}}} {'are' if number > 1 else 'is'} right"
     return None
 
 

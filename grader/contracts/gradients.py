@@ -19,7 +19,7 @@ from grader.contracts.comparison import (
     require_single_values,
 )
 from grader.contracts.diagnosis import finding_of
-from grader.contracts.difference import Difference, about, difference_of, is_fully_precise, rounding_of
+from grader.contracts.difference import Difference, difference_of, is_fully_precise, rounding_of
 from grader.contracts.finding import FailedCheckError, Finding, diagnosis_and_hint, wrong
 from grader.contracts.observation import is_gradients
 from grader.sandbox.values import Raised, Tensor
@@ -229,7 +229,7 @@ class _Ladder:
         difference = difference_of(numbers, expected, {})
         if difference is not None and difference.kind in {"multiple", "length"}:
             sentence = self._of_wrong_numbers(names, seen, right)
-            of_each = replace(difference, clause=about("each of them", difference.clause))
+            of_each = replace(difference, place="each of them")
             pair = seen.gradients[names[0]], right.gradients[names[0]]
             text = self._explained("*", difference.kind, pair)
             message = joined(because(sentence, of_each), text)
