@@ -149,7 +149,7 @@ def gradients(
     """`gradients(loss, left=w1, right=w2)`: the gradients of named tensors for a random cotangent of `loss`;
     if there are none, the reason or the error. `loss` may be a function that returns it
 
-    `gradients(loss, {"the first w": w}, model=model, losses=losses)`: the same with any name; a module adds
+    `gradients(loss, {"the first w": w}, model=model, losses=losses)`: the same with any names; a module adds
     its parameters, a list its items
 
     `gradients(loss, by="backward", w=w)`: the same for leaves with `backward()`, for code that doesn't
