@@ -321,7 +321,7 @@ class SeenCall:
 
     @property
     def shared_storage(self) -> Sequence[str]:
-        """Arguments (or ``an earlier result``) that share storage with this result, but not the reference's."""
+        """Arguments (or ``an earlier result``) that share storage with this result, not the reference's."""
         return [code(name) for name in self.observed.storage if name and name not in self._reference.storage]
 
     @property
