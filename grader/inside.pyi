@@ -99,7 +99,7 @@ def alive(at_most: int = 0) -> int:
 
 def graph(**named: Any) -> dict[str, Any]:
     """`graph(**named)`: the autograd graph of named tensors, for a `@picture`; a module adds its parameters
-    (`cell.weight_hh`), a list or a tuple its items (`state[0]`)
+    (`cell.weight_hh`), and a list or tuple adds its items (`state[0]`)
 
     Args:
         named: the result first, because its nodes are counted. At most 48 tensors and 40 nodes are drawn.
@@ -146,11 +146,11 @@ def gradients(
     by: Literal["grad", "backward"] = "grad",
     **named: Any,
 ) -> dict[str, Any]:
-    """`gradients(loss, left=w1, right=w2)`: the gradients of named tensors for a random cotangent of `loss`;
-    if there are none, the reason or the error. `loss` may be a function that returns it
+    """`gradients(loss, left=w1, right=w2)`: the gradients of named tensors for a random cotangent of `loss`,
+    or the reason or error if there are none. `loss` may be a function that returns the loss
 
-    `gradients(loss, {"the first w": w}, model=model, losses=losses)`: the same with any name; a module adds
-    its parameters, a list its items
+    `gradients(loss, {"the first w": w}, model=model, losses=losses)`: the same with any names; a module adds
+    its parameters, and a list adds its items
 
     `gradients(loss, by="backward", w=w)`: the same for leaves with `backward()`, for code that doesn't
     support `autograd.grad`, such as a reentrant checkpoint

@@ -321,16 +321,16 @@ class SeenCall:
 
     @property
     def shared_storage(self) -> Sequence[str]:
-        """Arguments (or ``an earlier result``) whose storage the result shares, unlike the reference's."""
+        """Arguments (or ``an earlier result``) that share storage with this result, not the reference's."""
         return [code(name) for name in self.observed.storage if name and name not in self._reference.storage]
 
     @property
     def rows_share_storage(self) -> bool:
-        """Whether tensors or entries of the result share storage, unlike the reference's."""
+        """Whether tensors or entries of the result share storage, but not those of the reference."""
         return bool(self.observed.shared) and not self._reference.shared
 
     def before(self, path: str) -> Tensor:
-        """A tensor of the caller's before the call.
+        """The caller's tensor at this path, before the call.
 
         Raises:
             NotApplicable: there is no such tensor in this case.

@@ -227,7 +227,7 @@ def optimizer(
     state: Sequence[str] | None = None,
     says: str = "",
 ) -> Kinds:
-    """An optimizer of the named arguments' parameters; `holds` selects some of the last one's.
+    """An optimizer of the named arguments' parameters; `holds` selects parameters of the last argument.
 
     Raises:
         CourseError: there is no such level.

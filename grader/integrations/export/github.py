@@ -191,7 +191,7 @@ def _write(export: Export) -> None:
 FORMAT = Format(
     "github",
     _write,
-    advice="for a step of a workflow",
+    advice="for a step of a GitHub workflow",
     help="`<student>/<assignment>/`: `outputs.txt` for `$GITHUB_OUTPUT`, `notices.txt` for the log,"
     " `summary.md` for `$GITHUB_STEP_SUMMARY`",
 )

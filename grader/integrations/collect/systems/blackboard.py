@@ -59,7 +59,7 @@ SYSTEM = System(
     title="Blackboard",
     pattern="<assignment>_<user name>_attempt_<YYYY-MM-DD-HH-MM-SS>_<file>",
     example=("Leaves_ada11_attempt_2026-10-12-10-00-00_01_leaves.ipynb", "ada11"),
-    about="the last attempt counts. A user name with an underscore needs a roster or `--prefix Leaves`",
+    about="the last attempt counts. If a user name contains an underscore, add a roster or `--prefix Leaves`",
     parse=parse,
     check=check,
 )

@@ -74,7 +74,7 @@ SYSTEM = System(
     title="Brightspace",
     pattern="<number>-<number> - <name> - <Oct 2, 2026 905 AM>/<file>",
     example=("1234-5678 - Ada Lovelace - Oct 2, 2026 905 AM/01_leaves.ipynb", "Ada Lovelace"),
-    about="each submission is a folder; the last counts",
+    about="each submission is a folder, and the last one counts",
     parse=parse,
     check=check,
 )

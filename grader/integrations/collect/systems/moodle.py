@@ -28,7 +28,7 @@ SYSTEM = System(
     title="Moodle",
     pattern="<name>_<number>_assignsubmission_file_/<file>",
     example=("Ada Lovelace_123_assignsubmission_file_/01_leaves.ipynb", "Ada Lovelace"),
-    about="with or without folders. A group's name before the student's is removed if the student is on the"
-    ' roster, or with `--prefix "Group A"`',
+    about="with or without folders. `collect` removes a group's name before the student's if the student is"
+    ' on the roster, or with `--prefix "Group A"`',
     parse=parse,
 )
