@@ -726,7 +726,7 @@ hvp = contract(
             grads=["none", "filled", "heavy"],
             says="of any shape",
         ),
-        "v": data("=x", values=["normal", "zeros"], says="of the shape of x"),
+        "v": data("=x", values=["normal", "zeros"], says="of the shape of x, doesn't require grad"),
         "another_tensor": data("=x", layouts=["contiguous"]),
         "values": own(values_before),
         # In so steep a function, a difference of gradients has lost its digits even in float64.
@@ -793,9 +793,13 @@ def training(name, epochs, slow, weight, *, of_body=PLAIN, cases=ONE_TRAINING, *
             ),
             "main": own(a_head, outputs=[2], says="an nn.Linear that takes what body returns"),
             "aux": own(a_head, outputs=[3], says="an nn.Linear that takes what body returns"),
-            "X": data("n inputs", layouts=["contiguous"], says="(n, inputs)"),
-            "Y": data("n 2", layouts=["contiguous"], says="in the shape of main(body(X))"),
-            "Z": data("n 3", layouts=["contiguous"], says="in the shape of aux(body(X))"),
+            "X": data("n inputs", layouts=["contiguous"], says="(n, inputs), doesn't require grad"),
+            "Y": data(
+                "n 2", layouts=["contiguous"], says="in the shape of main(body(X)), doesn't require grad"
+            ),
+            "Z": data(
+                "n 3", layouts=["contiguous"], says="in the shape of aux(body(X)), doesn't require grad"
+            ),
             "epochs": number(epochs, says="an int"),
             "lr": number(0.07, says="a float"),
             "slow": number(*slow, says="a float, 0 or more"),
