@@ -11,9 +11,9 @@
 # - which lines disconnect a loss from the parameters without raising an error;
 # - what `backward()` needs if the loss is not a single number.
 #
-# Many statements about leaves on the web were true only for an older PyTorch, or were never true. The code and the
-# claims about PyTorch in this notebook were tested with torch 2.13. Where they differ from what you may have read,
-# the text says so.
+# Much of what you can read on the web about leaves is outdated, or was never true. The code and the claims about
+# PyTorch in this notebook were tested with torch 2.13. Where they differ from what you may have read, the text says
+# so.
 #
 # **Rules for all questions**, unless a task says otherwise:
 #
@@ -249,9 +249,9 @@ print(point.grad, layer.weight.grad)  # None None, because the gradient was retu
 #
 # The starter code returns `None`. Fix it.
 #
-# **No side effects.** Leave `img`, the model and every parameter's `.grad` unchanged. The tensors that are in
-# `.grad` before the call must keep their values: the caller may hold other references to them. Don't cache: weights
-# may change between calls.
+# **No side effects.** Leave `img`, the model and every parameter's `.grad` unchanged. Leave the values of the tensors
+# that are in `.grad` before the call unchanged, even if you replace `.grad` during the call: the caller may hold
+# other references to them. Don't cache: weights may change between calls.
 #
 # **Example.** If `model` is an `nn.Linear(3, 1)` with the weight `[[1., 2., 3.]]`, the result is `[[1., 2., 3.]]`
 # for every `img` of length 3.
@@ -504,12 +504,13 @@ xray(output=outputs[0], detached=outputs[0].detach(), layer=layer)
 #    means the model itself. Return `{name: gradient}`.
 # 3. Remove all your hooks, even if the model raises an error or is interrupted.
 #
-# Every named module runs exactly once and returns a tensor that requires grad. No module works in place.
+# Every module in `names` runs exactly once in the forward pass and returns a tensor that requires grad. No module
+# uses in-place operations.
 #
 # The starter code returns `None` for every layer and leaves its hooks in the model. Fix both.
 #
-# **No side effects.** The caller's handles must still remove the caller's hooks. The backward pass may add to the
-# `.grad` of the parameters that it reaches.
+# **No side effects.** Hooks that the caller registered must stay, and the caller's handles must still remove them.
+# The backward pass may add to the `.grad` of the parameters that it reaches.
 #
 # **Example.** Two layers `nn.Linear(1, 1, bias=False)` in an `nn.Sequential` have the weights 2 and 3. With
 # `names = ["0", "1"]` the result is `{"0": [[3.]], "1": [[1.]]}` for every `x` of shape `(1, 1)`.
@@ -640,9 +641,9 @@ print(parameter.grad)
 xray(total=total, restarted=restarted, loss=loss, parameter=parameter)
 
 # %% [markdown]
-# This is the most expensive mistake in this notebook, because nothing fails: `backward()` runs, the optimizer
-# steps, the loss is printed. Only the parameters get no gradient. (Once in a session, torch 2.13 warns that
-# "converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior". This is the behavior it
+# This is the most expensive mistake in this notebook, because nothing fails: `backward()` runs, the optimizer steps,
+# the loss is printed. Only the parameters get no gradient. (Once in a session, torch 2.13 warns that "converting a
+# tensor with requires_grad=True to a scalar may lead to unexpected behavior". This is the behavior that the warning
 # means.) Arithmetic on the tensor itself keeps its history:
 
 # %%
@@ -778,8 +779,8 @@ xray(product=product, p=p, w=w, q=q)
 # %% [markdown]
 # ## q6 · backward() of a vector of losses
 #
-# Write `weighted_backward(losses, w)`, where `losses` holds a loss for each sample, and `w` an importance weight,
-# perhaps the output of another network:
+# Write `weighted_backward(losses, w)`. `losses` holds one loss per sample. `w` holds one importance weight per
+# sample, and may be the output of another network.
 #
 # 1. Add the sum of `w[i]` times the gradient of `losses[i]` to the `.grad` of the parameters behind `losses`.
 # 2. Treat the weights as constants: no gradient may flow through `w`. (`w` may be computed from the same
@@ -790,7 +791,7 @@ xray(product=product, p=p, w=w, q=q)
 # The starter code raises `RuntimeError: grad can be implicitly created only for scalar outputs`. Fix it. The return
 # value is ignored.
 #
-# **No side effects.** Leave `losses`, `w` and its `.grad` unchanged.
+# **No side effects.** Leave `losses`, `w` and `w.grad` unchanged.
 #
 # **Example.** Let `p = torch.tensor([1.0, 2.0], requires_grad=True)`. Then
 # `weighted_backward(p * p, torch.tensor([1.0, -10.0]))` adds `[2., -40.]` to `p.grad`.

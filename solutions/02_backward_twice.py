@@ -122,14 +122,14 @@ for name, make in (("a + 1", lambda: a + 1), ("a * 2", lambda: a * 2), ("a * a",
 #
 # Write `backward_both(trunk, x)`:
 #
-# 1. Compute `t = trunk(x)` with exactly one call of `trunk`. `t` has at least one entry, and may have no
-#    dimensions.
+# 1. Compute `t = trunk(x)` with exactly one call of `trunk`. `t` is never empty, but it may be a scalar of shape
+#    `()`.
 # 2. Compute the scalars `d = t.mean()` and `e = t.sum()`.
 # 3. Add the gradient of `d + e` to `x.grad`.
 # 4. Return `(d, e)`, connected to the graph or not.
 #
-# After the call, no tensor that `trunk` saved for backward may be in memory. This includes tensors saved for its
-# own parameters, and `t`. `x.grad` must not require grad.
+# After the call, neither `t` nor any tensor that `trunk` saved for backward may be in memory. This includes tensors
+# that `trunk` saved for the gradients of its own parameters. `x.grad` must not require grad.
 #
 # The starter code raises an error in its second `backward()`. Fix it.
 #
@@ -440,7 +440,7 @@ except RuntimeError:
 # 1. Compute the loss `F.mse_loss(net(x), y1)` and update `net` with one `opt.step()`.
 # 2. Compute the loss `F.mse_loss(net(x), y2)` *at the updated weights*, and update `net` with one more
 #    `opt.step()`.
-# 3. Return both losses, each from before its update, as a tuple of Python floats.
+# 3. Return both losses as a tuple of Python floats: each is the value before its own update.
 #
 # Call `net` exactly once for each update. Each step must use the gradient of its own loss only, whatever `.grad`
 # held before. `opt` holds all parameters of `net`, and the losses depend on all of them.
@@ -861,8 +861,9 @@ def test_gradient_of_the_batch(accumulate):
 # %% [markdown] tags=["claim S3.16", "claim S3.25", "claim S5.7"]
 # ## None is not zero
 #
-# A `.grad` can be empty in two ways. `None` means that no gradient has reached the leaf. A tensor of zeros means
-# that a gradient has reached it, and this gradient is 0. A leaf that no loss has reached keeps its `None`.
+# "No gradient" can mean two things: `.grad` is `None`, or it is a tensor of zeros. `None` means that no gradient has
+# reached the leaf. A tensor of zeros means that a gradient has reached it, and this gradient is 0. A leaf that no
+# loss has reached keeps its `None`.
 #
 # For plain gradient descent the two are the same: the parameter does not move. For an optimizer with momentum (Adam
 # has momentum, too) or with weight decay they are not.
@@ -1036,8 +1037,8 @@ layer = nn.Linear(2, 1).eval()
 print(layer(torch.ones(1, 2)).grad_fn is not None)  # True, because eval() does not switch the recording off
 
 # %% [markdown]
-# Three things do help: `loss.item()` is a number, `loss.detach()` is a tensor that is not connected to the graph,
-# and under `torch.no_grad()` autograd records nothing.
+# Three things do help: add `loss.item()`, which is a number; add `loss.detach()`, which is not connected to the
+# graph; or compute the loss under `torch.no_grad()`, where autograd records nothing.
 
 # %% [markdown]
 # ## q7 · The running loss that ate the memory
@@ -1048,8 +1049,8 @@ print(layer(torch.ones(1, 2)).grad_fn is not None)  # True, because eval() does 
 # 2. Return the mean of these losses as a Python float. Every batch counts the same, even if the last one is
 #    smaller.
 #
-# When a batch enters the model, the graph of at most *one* earlier batch may be in memory. After the call, no graph
-# may be in memory, even if the caller keeps the result.
+# Whenever `model` is called, the graph of at most *one* earlier batch may still be in memory. After the call, no
+# graph may still be in memory, even if the caller keeps the result.
 #
 # `loader` is a list, or an object like a `DataLoader`: it has a `len` of at least 1, and you can iterate over it
 # repeatedly. All tensors are float32.

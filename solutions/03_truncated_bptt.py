@@ -1,10 +1,10 @@
 # %% [markdown]
 # # 3. Truncated backpropagation through time
 #
-# A recurrent network reads a sequence one step at a time, and keeps what it has read in a *state*. A long sequence
-# is too much for one backward pass. So you cut it into pieces, and start each piece from the last state of the
-# piece before. The **value** of the state must cross the cut. Its **history**, the graph that computed it, must
-# not.
+# A recurrent network reads a sequence one step at a time, and keeps what it has read in a *state*. A long sequence is
+# too much for one backward pass. So you cut it into pieces, and start each piece from the last state of the piece
+# before. The **value** of the state must cross the cut. Its **history**, the graph of the operations that computed
+# it, must not.
 #
 # ```text
 #       minibatch 1                 minibatch 2                 minibatch 3
@@ -200,17 +200,18 @@ xray(state=state, carried=carried, cell=cell)
 #
 # Write `train_stateful(cell, readout, opt, batches, h)`. For each of the consecutive minibatches `(xs, y)`:
 #
-# 1. Start from the **value** of the last state before it (at first `h`), without its history. No gradient may flow
-#    into an earlier minibatch.
+# 1. Start from the **value** of the previous minibatch's last state, without its history. The first minibatch starts
+#    from `h`. No gradient may flow into an earlier minibatch.
 # 2. Compute `h = cell(x, h)` for every `x` in `xs`. The gradient must flow through all `T` steps.
 # 3. Make one step of `opt` with the gradient of `F.mse_loss(readout(h), y)` only, whatever `.grad` held before.
 #
-# Return `(losses, h)`: a list of Python floats, each loss from before its step, and the last state, with or without
-# history. Keep no graph of an earlier minibatch in memory.
+# Return `(losses, h)`. `losses` is a list of Python floats: the loss of each minibatch, before its step. `h` is the
+# last state, with or without history. Keep no graph of an earlier minibatch in memory.
 #
 # The starter code raises an error in the second minibatch. Fix it.
 #
-# **No side effects.** Change only `opt`, its parameters and their `.grad`, where you may leave anything.
+# **No side effects.** Change only the state of `opt`, its parameters and their `.grad`. You may leave anything in
+# `.grad`.
 #
 # **Example.** `cell` computes `h + x`. `readout` is an `nn.Linear(1, 1, bias=False)` with the weight 1, `opt` is
 # SGD with `lr=0.125`, and `h = [[0.]]`. For two minibatches, each with `xs = [[[1.]], [[1.]]]` and `y = [[4.]]`,
@@ -713,8 +714,9 @@ xray(connected=h0.expand(5, -1), detached=first, h0=h0)
 # first state, the parameter `h0` of shape `(1, H)`:
 #
 # 1. Start the first minibatch from `h0`, expanded to the batch, so that its loss trains `h0`.
-# 2. Start every later minibatch from the value of the last state before it, without its history. No later loss may
-#    train `h0`, for which `opt` has no momentum and no weight decay.
+# 2. Start every later minibatch from the value of the previous minibatch's last state, without its history. No later
+#    loss may train `h0`. (`opt` holds `h0` in a group of its own, without momentum and weight decay. So a step
+#    without a gradient leaves `h0` unchanged.)
 # 3. In every minibatch, make one step of `opt` with the gradient of its own loss only, whatever `.grad` held
 #    before.
 # 4. Return the last state, with or without history.
@@ -837,8 +839,8 @@ def test_the_start_learns(train_learned_start):
 # %% [markdown]
 # ## Statistics are states too
 #
-# All this applies beyond recurrent networks. Whatever *survives a training step*, and was computed from tensors
-# that require grad, carries a graph from one step into the next. The most common case is a running average:
+# All this applies beyond recurrent networks. Every tensor that *survives a training step* and was computed from
+# tensors that require grad carries its graph into the next step. The most common case is a running average:
 
 # %%
 layer = nn.Linear(2, 2)
@@ -883,12 +885,12 @@ print(norm.running_mean.grad_fn)  # None, because only the values are stored
 #
 # Write the module `Center(n)`:
 #
-# 1. Register a buffer `running` of zeros, with shape `(n,)`, in the `state_dict`. Later forwards must use values
-#    that were loaded.
+# 1. Register a buffer `running` of zeros, with shape `(n,)`, in the `state_dict`. After `load_state_dict`, `forward`
+#    must use the loaded values.
 # 2. In training mode, `forward(x)` computes `new = 0.9 * running + 0.1 * x.mean(0)`, stores `new` as `running`, and
 #    returns `x - new`. The output must be differentiable through `x.mean(0)`; `running` counts as a constant.
-# 3. In eval mode, it returns `x - running`, differentiable in `x`, and stores nothing. Only the module's mode
-#    decides, even under `no_grad()`.
+# 3. In eval mode, it returns `x - running`, differentiable in `x`, and stores nothing. Only the module's mode,
+#    training or eval, decides whether `forward` stores: in training mode it stores under `no_grad()`, too.
 # 4. The stored `running` has no `grad_fn`. The module keeps no batch and no graph in memory.
 # 5. After `center.double()`, `running` and the output are float64, in full precision (0.9 as a float32 tensor is
 #    too inexact).

@@ -92,7 +92,8 @@ except RuntimeError as error:
 #
 # </details>
 #
-# This example often contains `retain_graph=True`. That has nothing to do with the error, which is the same without it.
+# You will often see this example with `retain_graph=True`. That makes no difference: without it, the error is the
+# same.
 #
 # Now write through `.data`. It shares the storage too, but it has its own counter:
 
@@ -287,9 +288,9 @@ xray(square=square, multiple=multiple, y=y, x=x)
 # Write `may_overwrite(f, x)`:
 #
 # 1. Suppose that code under `no_grad()` overwrites all of `mid` in place after `f` has returned.
-# 2. Return `True` if `out.sum().backward()` works for all possible new values, and gives all leaves the same
-#    gradients as without the write. Otherwise return `False`. Under `no_grad()`, the answer must be the same.
-#    (`torch.enable_grad()` turns recording back on.)
+# 2. Return `True` if, for all possible new values, `out.sum().backward()` works and gives all leaves the same
+#    gradients as without the write. Otherwise return `False`. If your function is called under `no_grad()`, it must
+#    return the same answer. (`torch.enable_grad()` turns recording back on.)
 #
 # `f` detaches nothing, computes only what `out` needs, draws no random numbers, and creates a new `mid` in each
 # call. `mid` is not expanded and shares no storage with `x`. It may be a view, have views, or not require grad.
@@ -421,17 +422,19 @@ xray(cut=cut, whole=whole, h=h, first=first, second=second)
 #
 # Write `gan_step(G, D, oG, oD, z, real)`:
 #
-# 1. Compute the loss of `D`: that of `D(real)` with the label 1, plus that of `D(G(z))` with the label 0. Make one
-#    step of `oD` with its gradient only. No gradient of this loss may reach `G`, not even one that you clear later.
-# 2. Compute the loss of `G`: that of the fakes with the label 1, with `D` **after** its step. Make one step of `oG`
-#    with its gradient only.
+# 1. Compute the loss of `D`: the loss of the logits `D(real)` for the label 1, plus the loss of the logits `D(G(z))`
+#    for the label 0. Make one step of `oD` with the gradient of this loss only. No gradient of this loss may reach
+#    `G`, not even one that you clear later.
+# 2. Compute the loss of `G`: the loss of the fakes' logits for the label 1, from `D` **after** its step. Make one
+#    step of `oG` with the gradient of this loss only.
 #
 # Each loss is a mean, as `F.binary_cross_entropy_with_logits` computes it, and precise for logits from -100 to 100.
 # Under `no_grad()` the function may raise an error.
 #
 # The starter code silences an error with `retain_graph=True`. Fix it.
 #
-# **No side effects.** Change only the optimizers, their parameters and `.grad`, where you may leave anything.
+# **No side effects.** Change only the state of the optimizers, their parameters and the parameters' `.grad`. You may
+# leave anything in `.grad`.
 #
 # **Example.** `G` and `D` are layers `nn.Linear(1, 1, bias=False)` with the weights 1 and 0, both optimizers are
 # SGD with `lr=1`, `z = [[1.]]` and `real = [[2.]]`. The weight of `D` becomes 0.5, and that of `G` becomes 1.1888.
@@ -668,11 +671,11 @@ print(layer(before).requires_grad)  # True, because the path through the frozen 
 layer.requires_grad_(True)
 
 # %% [markdown]
-# Ask what must be a constant: a *value* in this line, or a *parameter* in all lines. The documentation compares the
-# options in [Autograd mechanics, "Locally disabling gradient
+# Decide what must be constant: a *value*, for this one use, or a *parameter*, in every use. The documentation
+# compares the options in [Autograd mechanics, "Locally disabling gradient
 # computation"](https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation). In
-# the next question a loss uses the same parameters twice: the first use trains them, and the second use is data.
-# Here is such a loss:
+# the next question a loss uses the same parameters twice: the first use trains them, and the second use is data. Here
+# is such a loss:
 
 # %%
 prediction = layer(data)
@@ -837,8 +840,8 @@ print(torch.autograd.gradcheck(lambda w: (2 * w).clamp(max=1) ** 2, w))  # True,
 # gradient, and so must `x` if it requires grad. If all entries are replaced, `backward()` must still work, with
 # gradients of zeros or `None`.
 #
-# Entries of `x @ w` are never 1, but may be as close as 0.9995 or 1.0005. You may compute `h` as `1 - (1 - h)`, for
-# example to clip it with `relu`: this rounding error is accepted.
+# No entry of `x @ w` is exactly 1, but entries may be as close to 1 as 0.9995 or 1.0005. You may compute `h` as
+# `1 - (1 - h)`, for example to clip it with `relu`: this rounding error is accepted.
 #
 # The starter code returns the right value, but gives `w` a wrong gradient. Fix it.
 #

@@ -113,11 +113,11 @@ print(w.tolist())  # [3.0, 3.0, 3.0, 3.0], because the last write did happen
 #
 # </details>
 #
-# NumPy views (`w.detach().numpy()`) and `w.data = other_tensor` are just as invisible to the counter as
-# `.data`. If you look at `_version` yourself, ask whether it has increased, not by how much: `w[0] += 1`
-# under `no_grad()` counts twice, and the weight of a new `nn.Linear` is already at 1. The counter also counts
-# `optimizer.step()`, which writes to the weight itself under `no_grad()`, and not to `w.data`, as you may
-# have read.
+# The counter doesn't count writes through NumPy views (`w.detach().numpy()`) or assignments such as
+# `w.data = other_tensor`, either. If you look at `_version` yourself, ask whether it has increased, not by
+# how much: `w[0] += 1` under `no_grad()` counts twice, and the weight of a new `nn.Linear` is already at 1.
+# The counter also counts `optimizer.step()`, which writes to the weight itself under `no_grad()`, and not to
+# `w.data`, as you may have read.
 #
 # So the common advice "change a leaf through `w.data`, `w.detach()` or `no_grad()`, it is all the same" is
 # only half right. All three change the values. But only with `w.detach()` and `no_grad()` does the backward
@@ -132,12 +132,12 @@ print(w.tolist())  # [3.0, 3.0, 3.0, 3.0], because the last write did happen
 # 2. Return `w` itself.
 #
 # After the call, `w` must be the same object with the same storage, and still a leaf that requires grad. Its
-# old values may be `nan` and `inf`. `w` may be transposed, and its storage may hold other numbers, which you
-# must not change.
+# old values may be `nan` and `inf`. `w` may be transposed. It may also use only part of its storage: don't
+# change the other numbers there.
 #
-# The caller may hold a loss that was computed from the old values. If the backward of this loss needs the old
-# values, like that of `(w * w).mean()`, it must raise autograd's error. It must not silently use the new
-# values.
+# The caller may hold a loss that was computed from the old values. Some losses, such as `(w * w).mean()`,
+# need the old values in backward. The backward of such a loss must raise autograd's error. It must not
+# silently use the new values.
 #
 # The starter code raises an error. Fix it.
 #
@@ -394,9 +394,10 @@ print(w1.grad.tolist())  # [[3.0], [6.0]], because for autograd d is still x @ w
 # 2. Compute `f = d @ w2` from this masked `d`.
 # 3. Return the pair `(d, f)`.
 #
-# A loss of `f` must give `x`, `w1` and `w2` the right gradients: that of `w1` is exactly 0 in the masked
-# columns. (If all columns are masked, it may also be `None`.) The returned `d` may be connected to the graph
-# or not. If it is, the gradients of a loss of `d` must be right, too.
+# A loss computed from `f` must give `x`, `w1` and `w2` the right gradients. In the masked columns, the
+# gradient of `w1` is exactly 0. (If all columns are masked, it may also be `None`.) The returned `d` may be
+# connected to the graph or not. If it is connected, a loss computed from `d` must give the right gradients,
+# too.
 #
 # All numbers, including those of `x @ w1`, are finite, and may be large. The function is not called under
 # `no_grad()`.
@@ -599,7 +600,7 @@ def test_the_values_are_right(residual_block):
 # %% [markdown]
 # ## Bookkeeping is not part of the model
 #
-# Some tensors follow the training but are not trained: running means, target networks, a *teacher* that is
+# Some tensors change during training but are not trained: running means, target networks, a *teacher* that is
 # the moving average of the *student*. Their update is bookkeeping. If autograd records it, every new value
 # has a graph that leads to the previous value. So the graph grows with every update, and memory with it.
 
@@ -653,14 +654,14 @@ print(average.requires_grad)  # False, because a detached tensor is a constant f
 #
 # Write `ema_update(teacher, student, tau)`:
 #
-# 1. Update every parameter of the teacher to `(1 - tau) * teacher + tau * student`. Update it exactly once,
-#    even if two modules share it, and even if it is frozen in the student.
+# 1. Update every parameter of the teacher to `(1 - tau) * teacher + tau * student`. Update each parameter
+#    exactly once, including one that two modules share and one that is frozen in the student.
 # 2. Copy every buffer of the student to the teacher, even a buffer with `persistent=False`. Don't average
 #    buffers: some are integers, some are `None`.
 # 3. Return nothing.
 #
-# The teacher must not be connected to a graph or share storage with the student, even for `tau = 1`. Earlier
-# losses of the student must still backpropagate.
+# No tensor of the teacher may be connected to a graph or share storage with the student, even for `tau = 1`.
+# Earlier losses of the student must still backpropagate.
 #
 # The starter code leaves the teacher without parameters. Fix it.
 #

@@ -42,8 +42,8 @@ from torch.nn import functional as F
 #
 # A view and its base share one storage and one version counter. An in-place write changes the values in this
 # storage, so a write through the view is a write to the base. Another view sees new values only if it shows
-# the same entries. But it has the same counter: if an operation saved one half of `base`, and you write to
-# the other half, `backward()` raises an error all the same.
+# the same entries. But all views share one counter. So if an operation saved one half of `base` and you write
+# to the other half, `backward()` still raises an error.
 
 # %%
 base = torch.zeros(2, 3)
@@ -80,8 +80,8 @@ print(a.tolist())
 # </details>
 
 # %% [markdown] tags=["claim S4.27"]
-# Now with gradients. If the base is a non-leaf, autograd records a write through a view. The write becomes a
-# part of the function, and the base gets a new history, that is, a new graph that computed it:
+# Now with gradients. If the base is a non-leaf, autograd records a write through a view. The write becomes
+# part of the function, and the base gets a new history: a new graph of the operations that computed it.
 
 # %%
 x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -137,8 +137,8 @@ except RuntimeError as error:
 #
 # The starter code raises an error. Fix it.
 #
-# **No side effects.** Leave `xs` and everything that `f` uses unchanged. But gradients must reach them, for
-# example the parameters of a network.
+# **No side effects.** Leave `xs` and everything that `f` uses unchanged. Gradients must still reach both: if
+# `f` is a network, for example, its parameters.
 #
 # **Example.** For `f = lambda x: x.sum() ** 2` and `xs = [[1., 2.], [3., 4.]]`, the result is `[9., 49.]`.
 # The gradient of its sum with respect to `xs` is `[[6., 6.], [14., 14.]]`.
@@ -274,7 +274,8 @@ print(h.tolist())
 # Both halves of `h` must get the right gradient. No gradient may be `nan`, even if an entry of `b` is -1000
 # or 1000.
 #
-# If autograd records the write, the starter code raises an error. Otherwise it overwrites `h`. Fix it.
+# If `h` requires grad and gradients are enabled, the starter code raises an error. Otherwise it overwrites
+# `h`. Fix it.
 #
 # **No side effects.** Leave `h` unchanged: another branch of the network reads it afterwards.
 #
@@ -390,8 +391,8 @@ xray(h=h, x=x)
 #
 # Write `scale_tail(h, k)`:
 #
-# 1. The *tail* is the columns of `h` from number `k` on, counted from 0. Compute one number for the whole
-#    tail, its standard deviation `s = tail.std()`. Don't add anything to `s`, such as an epsilon.
+# 1. The *tail* is `h[:, k:]`. Compute one number for the whole tail, its standard deviation `s = tail.std()`.
+#    Don't add anything to `s`, such as an epsilon.
 # 2. Return `h` with its tail divided by `s`. The other columns keep their values.
 #
 # For the gradient, `s` is a constant: the gradient of an entry of the tail is the incoming gradient divided
@@ -399,7 +400,8 @@ xray(h=h, x=x)
 #
 # `s` is never 0, but may be as small as 0.0001, even if the entries of the tail are near 1.
 #
-# If autograd records the write, the starter code raises an error. Otherwise it overwrites `h`. Fix it.
+# If `h` requires grad and gradients are enabled, the starter code raises an error. Otherwise it overwrites
+# `h`. Fix it.
 #
 # **No side effects.** Leave `h` unchanged.
 #
@@ -675,7 +677,7 @@ xray(weights=scores.softmax(-1) * kept, scores=scores)
 # 2. Return it with 0 wherever `drop` is true. Scale nothing, and draw no random numbers.
 #
 # `scores` must get the right gradient, even where `drop` is true: softmax divides by a sum that includes the
-# dropped scores. All scores are between -20 and 20, and a row has at least two.
+# dropped scores. All scores are between -20 and 20, and each row has at least two scores.
 #
 # The starter code returns the right weights, but fails in backward. Fix it.
 #
@@ -700,8 +702,8 @@ xray(weights=scores.softmax(-1) * kept, scores=scores)
 #
 # <details><summary>Hint 3</summary>
 #
-# Out of place there are `masked_fill`, `torch.where` and the product with a mask. Or call `clone()` before
-# the write.
+# Three ways to do this out of place are `masked_fill`, `torch.where`, and multiplication by a mask. Or call
+# `clone()` before the write.
 #
 # </details>
 

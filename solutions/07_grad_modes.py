@@ -48,8 +48,8 @@ from torch.nn import functional as F
 # %% [markdown]
 # ## Frozen is not the same as not recorded
 #
-# To *freeze* a layer means that its parameters do not change. After `requires_grad_(False)` its parameters
-# get no gradient. But a gradient can still pass through the layer, on its way to another tensor.
+# *Freezing* a layer means keeping its parameters unchanged. After `requires_grad_(False)` its parameters get
+# no gradient. But a gradient can still pass through the layer, on its way to another tensor.
 
 # %%
 torch.manual_seed(0)
@@ -124,8 +124,8 @@ print(by_eval.weight.grad is not None)
 # 2. Subtract `lr` times this gradient from the caller's `prompt`, in place. It must stay the same leaf, with
 #    the same storage.
 #
-# At the first call, `prompt.grad` is `None`. You may leave anything in it, but the next step must be right,
-# too.
+# Before the first call, `prompt.grad` is `None`. After a call it may hold anything, but the next call must
+# still make the right step.
 #
 # The starter code freezes the backbone with `no_grad()`, and raises an error. Fix it.
 #
@@ -487,9 +487,9 @@ def test_the_switches_stand_as_before(evaluate):
 # %% [markdown]
 # ## Which parameters get a gradient, and which are updated
 #
-# Two lists decide what a training step does. `requires_grad` decides which parameters get a gradient.
-# `optimizer.param_groups` decides which parameters the step updates. A parameter learns only if it is on both
-# lists.
+# Two things decide what a training step does. `requires_grad` decides which parameters get a gradient.
+# `optimizer.param_groups` decides which parameters the step updates. A parameter learns only if it requires
+# grad *and* the optimizer holds it.
 
 # %%
 torch.manual_seed(0)
@@ -550,8 +550,8 @@ print(w._version > version)  # True, because the step is a write that autograd c
 # Write `unfreeze(layer, opt, lr)`. In the middle of training, it makes `layer` trainable:
 #
 # 1. Every parameter of `layer` must require grad.
-# 2. `opt` must hold each of them exactly once. One that `opt` already holds keeps its learning rate. Any
-#    other gets the rate `lr`.
+# 2. `opt` must hold each of them exactly once. A parameter that `opt` already holds keeps its learning rate.
+#    Any other parameter of `layer` gets the learning rate `lr`.
 #
 # Apart from the learning rate, all groups of `opt` and `opt.defaults` have the same options, such as weight
 # decay. New parameters must get these options, too. You may arrange the groups as you like. But a second
@@ -559,7 +559,8 @@ print(w._version > version)  # True, because the step is a write that autograd c
 #
 # With the starter code, `opt` never updates the layer. Fix it.
 #
-# **No side effects.** `opt` must stay the same object, and keep its rates and its state, such as momentum.
+# **No side effects.** `opt` must stay the same object, and keep the learning rates of its parameters and its
+# state, such as momentum.
 #
 # **Example.** `opt` is SGD with `lr=0.1` and `momentum=0.9`, and holds no parameter of
 # `layer = nn.Linear(1, 1)`. After `unfreeze(layer, opt, 0.01)`, it also holds the layer's weight and bias,
@@ -718,10 +719,12 @@ print(str(caught[-1].message).partition(".")[0])  # None of the inputs have requ
 #    in memory counts.
 #
 # Memory is measured only where the loop keeps hundreds of kB, so the 5 kB of random number state that a
-# checkpoint stores hardly matter. Each block is at least four times as wide inside as at its ends.
+# checkpoint stores hardly matter. Inside each block, the activations are at least four times as wide as the
+# block's input and output.
 #
-# Only the first block may be completely frozen. No block has batch norm or works in place. Your result only
-# needs to support `backward()`.
+# The first block may be completely frozen. Every other block has at least one parameter that requires grad.
+# No block has batch norm or works in place. Your result must support `backward()`, but it need not support
+# `torch.autograd.grad`.
 #
 # The result of the starter code requires grad only if `x` does. Fix it.
 #

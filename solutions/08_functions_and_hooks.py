@@ -40,13 +40,13 @@ from torch import nn
 from torch.nn import functional as F
 
 # %% [markdown]
-# ## A Function is two recipes
+# ## A Function has a forward and a backward
 #
-# A subclass of `torch.autograd.Function` holds two recipes. `forward(ctx, ...)` computes the values. Autograd
-# does not record what happens inside it. `backward(ctx, gradient)` gets the gradient of the output and
-# returns the gradient of each input. You never call the two yourself: `Name.apply(...)` runs `forward` and,
-# if gradients are recorded and an input requires grad, adds a new node to the graph. `backward()` reaches
-# this node later, and calls your `backward`.
+# A subclass of `torch.autograd.Function` defines two static methods. `forward(ctx, ...)` computes the values.
+# Autograd does not record what happens inside it. `backward(ctx, gradient)` gets the gradient of the output
+# and returns the gradient of each input. You never call the two yourself: `Name.apply(...)` runs `forward`
+# and, if gradients are recorded and an input requires grad, adds a new node to the graph. `backward()`
+# reaches this node later, and calls your `backward`.
 
 
 # %%
@@ -305,8 +305,8 @@ print(x.grad_fn.name(), y.grad_fn.name())
 #
 # 1. Multiply `x`, a non-leaf that is not a view, in place by the number `k`.
 # 2. Return `x` itself: the same object with the same storage.
-# 3. Gradients must be right, whether later code uses the result or the old name `x`, even after several calls
-#    with different `k`.
+# 3. Gradients must be right whether later code uses the result or the name `x`. They must also be right after
+#    several calls with different `k`.
 # 4. The caller may hold a loss that needs the *old* values of `x`, such as `(x ** 2).sum()`. Its backward
 #    must raise autograd's `RuntimeError` about a modified tensor. (For `k = 1`, this is optional.)
 #
@@ -315,8 +315,8 @@ print(x.grad_fn.name(), y.grad_fn.name())
 #
 # **No side effects.** Change only `x`.
 #
-# **Example.** For `x = [1., 2.]` and `k = 3.`, `x` becomes `[3., 6.]`. A gradient of `[1., 1.]` at the new
-# `x` becomes `[3., 3.]` at the old one.
+# **Example.** For `x = [1., 2.]` and `k = 3.`, `x` becomes `[3., 6.]`. If the gradient with respect to the
+# new `x` is `[1., 1.]`, then the gradient with respect to the old `x` is `[3., 3.]`.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -572,14 +572,14 @@ print(v.grad.tolist(), incoming.tolist())
 #
 # Write `clip_grad_hook(t, limit)`:
 #
-# 1. Register a hook on the non-leaf `t`. In every backward, it must clip each entry of the gradient that
-#    passes through `t` to the range from `-limit` to `limit`.
+# 1. Register a hook on the non-leaf `t`. In every backward pass, it must clip each entry of the gradient of
+#    `t` to the range from `-limit` to `limit`.
 # 2. Return the handle of the hook. After `handle.remove()`, the gradient must pass through `t` as before the
 #    call.
 #
 # If `t` is used several times, clip the *sum* of the gradients from all uses. All other gradients must be
-# unchanged, including that of a second result of the operation that made `t`, such as `torch.var_mean`. `t`
-# is not overwritten later.
+# unchanged. For example, if `t` is one of the two results of `torch.var_mean`, the gradient of the other
+# result must be unchanged. `t` is not overwritten later.
 #
 # The starter code also changes other gradients. Fix it.
 #
@@ -793,7 +793,7 @@ def test_reversed(grad_reverse):
 # %% [markdown]
 # ## Fast weights
 #
-# Meta-learning asks: from which `w` does *a step of training* lead to a good place? The step itself,
+# Meta-learning asks which initial `w` gives a small loss after *one training step*. The step itself,
 # `fast = w - lr * g` with the gradient `g`, becomes part of the computation, and you differentiate through
 # it. So it is the opposite of an optimizer's step (notebook 5): it is out of place, it is recorded, and `g`
 # has a history.
@@ -953,19 +953,20 @@ xray(loss=(w * X[0]).sum() + (w * X[1]).sum(), w=w)
 # %% [markdown]
 # ## q7 · Per-sample gradients
 #
-# Differential privacy clips each sample's gradient *before* adding them up.
+# Differential privacy clips the gradient of each sample *before* the gradients are added.
 #
 # Write `per_sample_grads(model, X, Y)`:
 #
 # 1. For each sample `i`, compute the gradient of `F.mse_loss(model(X[i]), Y[i])` with respect to every
 #    parameter.
-# 2. Return a dict from the name of each parameter, as in `model.named_parameters()`, to a tensor of shape
-#    `(N, *parameter.shape)`. Its entry `i` is the gradient of sample `i`, with or without a history.
+# 2. Return a dict. Its keys are the names in `model.named_parameters()`, and each value is a tensor of shape
+#    `(N, *parameter.shape)`. Entry `i` of this tensor is the gradient of sample `i`, with or without a
+#    history.
 #
 # A parameter that two modules share has one entry, which includes both uses.
 #
-# All parameters require grad and are used. The model is deterministic, and no `if` in it depends on values.
-# No module has two names.
+# All parameters require grad and are used. The model is deterministic, and its control flow doesn't depend on
+# the values of tensors. No module is registered under two names.
 #
 # The starter code returns `N` copies of the same gradient, and fills `.grad`. Fix it.
 #

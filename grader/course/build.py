@@ -44,7 +44,9 @@ _HOW_TO_WORK = """\
 2. Each question gives you starter code with a bug. Fix it in its own cell, and keep the name of the function
    or class.
 3. Run the check below it and read its message. This check only tests for the bug in the starter code. The
-   hidden checks that grade your work test everything that the task says."""
+   hidden checks that grade your work test everything that the task says. Each task lists their inputs: after
+   the description of an argument, each part between two semicolons is a property that some or all of the
+   inputs have."""
 
 _NO_POINTS = "*no points; your feedback says what you found*"
 _SUBMIT = """\

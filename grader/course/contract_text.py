@@ -101,6 +101,8 @@ def _of_argument(contract: Contract, name: str) -> Iterator[str]:
     if kinds.maker == "tensor":
         yield from filter(None, [dtypes_of(contract, kinds)])
     for factor, levels in kinds.factors.items():
+        if factor == "role" and {*levels} == {"plain"} and "require grad" in kinds.says:
+            continue  # the description says so already
         usual, *others = levels
         known = factor_of(kinds.maker, factor)
         is_shown = known.shows_first or known.levels.get(usual, Level()).shows_when_typical

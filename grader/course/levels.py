@@ -238,9 +238,9 @@ MODULE = {
         {
             "none": Level("has no `.grad`", "[]"),
             "filled": Level(
-                "has parameters that already have a `.grad`", "parameters", shows_when_typical=True
+                "already has a `.grad` in every parameter", "parameters", shows_when_typical=True
             ),
-            "some": Level("has some parameters that already have a `.grad`", "parameters[:-1]"),
+            "some": Level("already has a `.grad` in every parameter but the last", "parameters[:-1]"),
             "zeros": _asked(
                 "has parameters with a `.grad` of zeros",
                 "parameters",

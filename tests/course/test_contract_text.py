@@ -41,6 +41,10 @@ FEW = {"roles": ["plain"], "layouts": ["contiguous"]}
                 " does not require grad"
             ),
         ),
+        (
+            data("n", values=["normal", "zeros"], layouts=["contiguous"], says="(n,), doesn't require grad"),
+            "`(n,)`, doesn't require grad; float32 or float64; is 0 everywhere",
+        ),
         (number(3, 1, (7.0, 8.0)), "a number; is 1; is between 7 and 8"),
         (
             network(every=False, train=["eval"], frozen=["no", "one frozen"]),

@@ -233,7 +233,7 @@ may_overwrite = contract(
             mid=["any numbers", "zeros"],
             helpers=[a_way],
             words={
-                "twins": "has a second tensor with the values of `mid`",
+                "twins": "also computes another tensor with the same values as `mid`",
                 "operations": "uses exp, relu, sigmoid and matrix products",
                 "views": "creates views",
                 "constants": "returns a `mid` that does not require grad",

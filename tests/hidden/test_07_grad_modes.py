@@ -535,6 +535,7 @@ forward_ckpt = contract(
                 "all eval": "is in eval mode",
                 "some": "has a frozen parameter",
                 "first block": "has a frozen first block",
+                "filled": "has a parameter that already has a `.grad`",
             },
             says="an nn.ModuleList of at least four modules, each of which takes what the one before gives",
         ),
