@@ -9,7 +9,7 @@ from collections.abc import Collection, Container, Iterable, Sequence
 from datetime import datetime
 from difflib import get_close_matches
 from html import escape
-from itertools import count, cycle
+from itertools import count
 
 # A component may have 255 bytes; the rest is for suffixes and for the temporary names of writers.
 LONGEST_FILE_NAME = 200
@@ -29,7 +29,8 @@ _NUMBERED = re.compile(
     r"^(\d+)(?=[.)](?:\s|$))"
 )  # begins a list; a backslash escapes its sign, never a digit
 _BACKTICKS = re.compile("`+")
-_ACTS_IN_CODE = re.compile(r"[|@<>&!]")  # a bar ends a cell of a table; of others a careless site makes more
+# A bar ends a cell of a table, and some sites look for mentions and HTML even in code.
+_ACTS_IN_CODE = re.compile(r"[|@<>&!]")
 _MENTION = re.compile(r"@(?=\w)")
 # Texts that a workflow runner would interpret as commands, anywhere in a log.
 _COMMAND = re.compile(r"(?<=:)(?=:)|(?<=#)(?=#\[)")
@@ -72,8 +73,8 @@ def html_text(text: str) -> str:
 def markdown_text(text: object) -> str:
     """Text as Markdown on one line: no markup, no HTML, no mentions; text between backticks is code."""
     line = " ".join(without_controls(str(text)).split())
-    parts = zip(cycle((False, True)), _CODE.split(line), strict=False)
-    return _NUMBERED.sub(r"\1\\", "".join(_code_or_text(part, between) for between, part in parts))
+    parts = enumerate(_CODE.split(line))  # those with an odd number stand between backticks
+    return _NUMBERED.sub(r"\1\\", "".join(_code_or_text(part, number % 2 == 1) for number, part in parts))
 
 
 def _code_or_text(part: str, is_between_backticks: bool) -> str:

@@ -233,7 +233,8 @@ class QuestionTrial:
         observing = self._observe_all(missing) if missing else dict
 
         def finish() -> JudgedQuestion:
-            judged = {n: msgspec.convert(v, JudgedAnswer, str_keys=True) for n, v in stored.items() if v}
+            known = {name: value for name, value in stored.items() if value is not None}
+            judged = {n: msgspec.convert(v, JudgedAnswer, str_keys=True) for n, v in known.items()}
             for name, (answer, is_certain) in observing().items():
                 judged[name] = answer
                 if is_certain:

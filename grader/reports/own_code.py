@@ -10,7 +10,7 @@ from grader.notebooks.definitions import line_of_definition
 from grader.notebooks.reader import Cell
 from grader.reports.document import Row
 from grader.results.model import QuestionResult, Result
-from grader.text import printable
+from grader.text import printable, series
 
 MOST_LINES = 100  # of a cell that is shown in full
 #: Of a longer cell: lines before a function begins (its decorators), lines from there on, and lines before
@@ -39,7 +39,7 @@ class Excerpt:
         marked = [str(row.number) for row in self.rows if row.is_marked]
         if not marked:
             return f"code cell {self.cell}"
-        numbers = " and ".join(filter(None, (", ".join(marked[:-1]), marked[-1])))
+        numbers = series(marked)
         are_marked = f"line {numbers} is marked" if len(marked) == 1 else f"lines {numbers} are marked"
         return f"code cell {self.cell}, {are_marked}"
 
